@@ -1,0 +1,182 @@
+//! Everything that can go wrong, an enum per kind of call, under one umbrella.
+
+use hedgerow_format::FormatError;
+use std::path::PathBuf;
+
+/// The operating system refused something.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {action} {path}: {source}")]
+pub struct StorageError {
+    /// What was tried.
+    pub action: &'static str,
+    /// On which file or folder.
+    pub path: String,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// A file of the store holds other bytes than it must.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} is damaged or foreign: {source}")]
+pub struct Damage {
+    /// The file, relative to the store.
+    pub file: String,
+    /// What is wrong, and where.
+    pub source: FormatError,
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is nothing at this path.
+    #[error("there is no store at {path}: create one with `hedgerow ingest` or `Store::open_or_create`")]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is something else at this path.
+    #[error("{path} is not a Hedgerow store: {found}")]
+    NotAStore {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// Another writer holds the store.
+    #[error("another writer holds {path}{holder}: wait for it to finish, or open the store for reading")]
+    Locked {
+        /// The path.
+        path: PathBuf,
+        /// Who, as far as known.
+        holder: String,
+    },
+    /// The catalog is gone while segments are there.
+    #[error(
+        "{path} has segments but no catalog.redb: reading still works; restore the file from a copy to write again"
+    )]
+    MissingCatalog {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The catalog cannot be believed.
+    #[error(
+        "catalog.redb of {path} is damaged ({reason}): reading still works; restore the file from a copy to write again"
+    )]
+    CatalogDamaged {
+        /// The path.
+        path: PathBuf,
+        /// What redb says.
+        reason: String,
+    },
+    /// A file of the published generation is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The operating system refused something.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a commit did not come true.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// An earlier commit failed in a way that leaves the outcome to the next open.
+    #[error("an earlier commit failed halfway ({reason}): close the store and open it again before writing")]
+    Poisoned {
+        /// What failed then.
+        reason: String,
+    },
+    /// The commit may or may not be durable; the next open decides.
+    #[error("the commit's outcome is unknown ({reason}): close the store and open it again to see whether it holds")]
+    Unknown {
+        /// What failed.
+        reason: String,
+    },
+    /// Something in the batch refers to a document or chunk that is not there.
+    #[error("{what} {key} is neither in the batch nor in the store")]
+    UnknownKey {
+        /// What was looked for.
+        what: &'static str,
+        /// Its key.
+        key: String,
+    },
+    /// A vector does not fit its space.
+    #[error("the vector for {key} does not fit the space {space}: {expected} expected, {found} found")]
+    Space {
+        /// Key of the chunk.
+        key: String,
+        /// Name of the space.
+        space: String,
+        /// What the space holds.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The work was cancelled; nothing was changed.
+    #[error("cancelled; the store is as it was")]
+    Cancelled,
+    /// The batch is too large.
+    #[error(transparent)]
+    Limit(#[from] FormatError),
+    /// A file that the commit reads is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The operating system refused something; nothing was changed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a query has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The key names nothing.
+    #[error("{key} is neither a document, a chunk nor an entity of this store")]
+    NotFound {
+        /// The key as it was given.
+        key: String,
+    },
+    /// The vector space that was asked for is not there.
+    #[error("this store has no vector space {space}; it has: {known}")]
+    UnknownSpace {
+        /// The space that was asked for.
+        space: String,
+        /// The spaces that there are.
+        known: String,
+    },
+    /// A question's vector does not fit its space.
+    #[error("the question's vector does not fit the space {space}: {expected} expected, {found} found")]
+    Vector {
+        /// Name of the space.
+        space: String,
+        /// What the space holds.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The caller cancelled, or the deadline passed.
+    #[error("the query was cancelled or ran into its deadline")]
+    Cancelled,
+    /// The embedder or extractor failed.
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
+    /// A file of the store is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// Any error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// At opening.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// At committing.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// At asking.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}

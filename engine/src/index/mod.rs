@@ -1,0 +1,12 @@
+//! Pure algorithms over slices: no file, no clock, no lock.
+
+/// Progress and cancellation of long computations.
+pub mod control;
+/// Similarity edges between vectors, exact and pruned by percentile.
+pub mod edges;
+/// Which words of a corpus are names, and where known names stand in a text.
+pub mod names;
+/// Which scripts are written without spaces.
+pub mod scripts;
+/// Terms of a text and how they score.
+pub mod terms;

@@ -1,0 +1,180 @@
+//! From text to terms: words folded, lower-cased and stemmed; scripts without spaces as overlapping pairs.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::BuildHasherDefault;
+
+use hedgerow_format::name::{fold_lower_into, is_stop_word, tokens};
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::index::scripts::is_unspaced;
+
+/// Turns texts into terms, one after another; owns its buffers and remembers the stems that it has seen.
+///
+/// A term is a maximal run of letters, digits and `_`, folded and lower-cased, if it is no stop word; one of ASCII
+/// letters alone is reduced by Snowball's English stemmer. A run of a script without spaces gives its overlapping
+/// pairs of characters. What a text gives never depends on the texts before it.
+pub struct Analyzer {
+    stemmer: Stemmer,
+    stems: HashMap<Box<str>, Box<str>, BuildHasherDefault<DefaultHasher>>,
+    word: String,
+}
+
+impl Default for Analyzer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Analyzer {
+    /// An analyzer that has seen no text.
+    #[must_use]
+    pub fn new() -> Self {
+        let (stems, word) = (HashMap::default(), String::new());
+        Self { stemmer: Stemmer::create(Algorithm::English), stems, word }
+    }
+
+    /// Calls `emit` with every term of the text, in order.
+    pub fn for_each_term(&mut self, text: &str, mut emit: impl FnMut(&str)) {
+        for part in text.split_ascii_whitespace() {
+            if part.is_ascii() {
+                let words = part.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+                words.for_each(|word| self.emit_word(word, &mut emit));
+            } else {
+                self.for_each_run(part, &mut emit);
+            }
+        }
+    }
+
+    /// The runs of a part that is not ASCII; `_` is a token by itself and joins its neighbours.
+    fn for_each_run(&mut self, part: &str, emit: &mut impl FnMut(&str)) {
+        let mut run = 0..0;
+        for token in tokens(part).iter().filter(|token| token.is_word() || token.text == "_") {
+            if token.start != run.end {
+                self.emit_run(&part[run], emit);
+                run = token.start..token.start;
+            }
+            run.end = token.end;
+        }
+        self.emit_run(&part[run], emit);
+    }
+
+    /// A run may change between scripts: `iPhone用` is a word and a run of Han.
+    fn emit_run(&mut self, mut run: &str, emit: &mut impl FnMut(&str)) {
+        while let Some(first) = run.chars().next() {
+            let unspaced = is_unspaced(first);
+            let changes = |letter: char| letter.is_alphanumeric() && is_unspaced(letter) != unspaced;
+            let (piece, rest) = run.split_at(run.find(changes).unwrap_or(run.len()));
+            if unspaced {
+                self.emit_pairs(piece, emit);
+            } else {
+                self.emit_word(piece, emit);
+            }
+            run = rest;
+        }
+    }
+
+    /// The pairs of neighbouring characters as a reader sees them, so that composed and decomposed Hangul agree.
+    fn emit_pairs(&mut self, run: &str, emit: &mut impl FnMut(&str)) {
+        self.word.clear();
+        let mut characters = run.graphemes(true);
+        if let Some(first) = characters.next() {
+            fold_lower_into(first, &mut self.word);
+        }
+        let (mut first_bytes, mut alone) = (self.word.len(), true);
+        for second in characters {
+            let start = self.word.len();
+            fold_lower_into(second, &mut self.word);
+            if self.word.len() > start {
+                emit(cut(&self.word));
+                self.word.drain(..first_bytes);
+                (first_bytes, alone) = (self.word.len(), false);
+            }
+        }
+        if alone && !self.word.is_empty() {
+            emit(cut(&self.word));
+        }
+    }
+
+    fn emit_word(&mut self, word: &str, emit: &mut impl FnMut(&str)) {
+        self.word.clear();
+        for (i, piece) in word.split('_').enumerate() {
+            // Folding keeps letters and digits only.
+            if i > 0 {
+                self.word.push('_');
+            }
+            fold_lower_into(piece, &mut self.word);
+        }
+        self.word.truncate(cut(&self.word).len());
+        if self.word.is_empty() || is_stop_word(&self.word) {
+            return;
+        }
+        if !self.word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            emit(&self.word);
+            return;
+        }
+        if let Some(stem) = self.stems.get(self.word.as_str()) {
+            emit(stem);
+            return;
+        }
+        let stem = self.stemmer.stem(&self.word);
+        emit(&stem);
+        if self.stems.len() >= STEMS_MAX {
+            self.stems.clear();
+        }
+        self.stems.insert(self.word.as_str().into(), stem.into());
+    }
+}
+
+/// Longer words, which no one types, are cut here.
+fn cut(word: &str) -> &str {
+    &word[..word.floor_char_boundary(TERM_BYTES_MAX)]
+}
+
+const TERM_BYTES_MAX: usize = 128;
+
+/// Stems remembered at most: some five megabytes.
+const STEMS_MAX: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        Analyzer::new().for_each_term(text, |term| found.push(term.to_owned()));
+        found
+    }
+
+    #[test]
+    fn words_are_folded_stemmed_and_rid_of_stop_words() {
+        assert_eq!(terms("The Runners were running, in Orléans!"), ["runner", "run", "orlean"]);
+        assert_eq!(terms("INC-2209 snake_case B52s don't"), ["inc", "2209", "snake_case", "b52s", "don"]);
+        assert_eq!(terms("größe_2 naïve–cafés ½"), ["große_2", "naiv", "cafe", "12"]);
+        assert_eq!(terms("e\u{301}te\u{301} हिन्दी"), ["ete", "हिनदी"]);
+        assert_eq!(terms(" \n –"), [""; 0]);
+    }
+
+    #[test]
+    fn scripts_without_spaces_give_overlapping_pairs() {
+        assert_eq!(terms("東京都に住む。"), ["東京", "京都", "都に", "に住", "住む"]);
+        assert_eq!(terms("iPhone用 京"), ["iphon", "用", "京"]);
+        assert_eq!(terms("한국어"), terms("\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}"));
+        assert_eq!(terms("한국어").len(), 2);
+        assert_eq!(terms("ภาษาไทย").len(), 6);
+    }
+
+    #[test]
+    fn what_a_text_gives_does_not_depend_on_the_texts_before_it() {
+        let mut analyzer = Analyzer::new();
+        let number = |i: u32| -> String { i.to_string().bytes().map(|b| char::from(b + 49)).collect() };
+        (0..70_000).for_each(|i| analyzer.for_each_term(&number(i), |_| ()));
+        assert!(analyzer.stems.len() <= STEMS_MAX);
+        let mut found = Vec::new();
+        analyzer.for_each_term("running", |term| found.push(term.to_owned()));
+        assert_eq!(found, ["run"]);
+        assert_eq!(terms(&"ab1".repeat(1000))[0].len(), TERM_BYTES_MAX);
+        assert!(terms(&format!("ก{}ข", "\u{e34}".repeat(1000)))[0].len() <= TERM_BYTES_MAX);
+    }
+}

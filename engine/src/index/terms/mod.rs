@@ -1,0 +1,6 @@
+//! Terms: how text becomes words to search for, and how much a word says about a passage.
+
+/// From text to terms.
+pub mod analysis;
+/// From counts of terms to scores.
+pub mod bm25;

@@ -1,0 +1,362 @@
+//! Reads documents in parallel.
+
+use crate::distance;
+use crate::index::control::{Cancelled, Control};
+use crate::index::terms::analysis::Analyzer;
+use crate::ingest::{Document, Pipeline, Rejected, Staged, triple};
+use crate::model::{Certainty, Embed, Extraction};
+use crate::segment::{StagedChunk, StagedDocument, StagedMention, StagedRelation, StagedVector};
+use crate::snapshot::Snapshot;
+use crate::writer::Batch;
+use hedgerow_format::segment::mention_flags;
+use hedgerow_format::{Key, limits, name};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// How often a term of the title counts beside one of the text.
+const TITLE_WEIGHT: u32 = 3;
+/// Texts that are given to the embedder in one call.
+const EMBEDDED_TOGETHER: usize = 64;
+
+enum Outcome {
+    Staged(Box<StagedDocument>),
+    Unchanged,
+    Rejected(Rejected),
+}
+
+pub(super) fn stage(
+    pipeline: &Pipeline<'_>,
+    snapshot: &Snapshot,
+    documents: Vec<Document>,
+    batch: &mut Batch,
+    control: &dyn Control,
+) -> Result<Staged, Cancelled> {
+    let read = |analyzer: &mut Analyzer, document: Document| {
+        if control.cancelled() {
+            return Err(Cancelled);
+        }
+        let key = document.key.clone();
+        Ok(match read(pipeline, snapshot, document, analyzer) {
+            Ok(Some(staged)) => Outcome::Staged(Box::new(staged)),
+            Ok(None) => Outcome::Unchanged,
+            Err(reason) => Outcome::Rejected(Rejected { key, reason }),
+        })
+    };
+    let outcomes: Result<Vec<Outcome>, Cancelled> = documents.into_par_iter().map_init(Analyzer::new, read).collect();
+    let mut outcomes = outcomes?;
+    if let Some(embedder) = pipeline.embedder {
+        embed(embedder, &mut outcomes, control)?;
+    }
+    let mut staged = Staged::default();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Unchanged => staged.unchanged += 1,
+            Outcome::Rejected(rejected) => staged.rejected.push(rejected),
+            Outcome::Staged(document) => {
+                staged.staged += 1;
+                let key = document.name.clone();
+                if batch.put(*document) {
+                    staged.staged -= 1;
+                    staged.duplicates.push(key);
+                }
+            }
+        }
+    }
+    Ok(staged)
+}
+
+/// Everything but the vectors. `None` where the store has the document just so.
+fn read(
+    pipeline: &Pipeline<'_>,
+    snapshot: &Snapshot,
+    document: Document,
+    analyzer: &mut Analyzer,
+) -> Result<Option<StagedDocument>, String> {
+    let metadata = json(&document.metadata)?;
+    let (text, ranges) = cut(pipeline, &document)?;
+    check(&document, &text, &ranges)?;
+    let fingerprint = fingerprint(pipeline, &document, &metadata, &text, &ranges);
+    let known = snapshot.find_document(&document.key).map_err(|damage| damage.to_string())?;
+    if known.is_some_and(|known| known.fingerprint() == fingerprint) {
+        return Ok(None);
+    }
+    let mut chunks = Vec::with_capacity(ranges.len());
+    let mut title_terms = BTreeMap::new();
+    analyzer.for_each_term(&document.title, |term| *title_terms.entry(term.to_owned()).or_insert(0) += TITLE_WEIGHT);
+    for (ordinal, range) in ranges.into_iter().enumerate() {
+        let given = document.chunks.as_ref().and_then(|chunks| chunks.get(ordinal));
+        let body = &text[range.clone()];
+        let mut chunk = StagedChunk { range: bytes(&range)?, ..StagedChunk::default() };
+        if let Some(given) = given {
+            chunk.metadata = json(&given.metadata)?;
+        }
+        (chunk.terms, chunk.length) = terms(analyzer, &title_terms, body);
+        if let Some(extractor) = pipeline.extractor {
+            let found = extractor.extract(&document.title, body).map_err(|error| error.to_string())?;
+            let title = if ordinal == 0 { document.title.as_str() } else { "" };
+            (chunk.mentions, chunk.relations) = graph(found, title, &range, body)?;
+        }
+        chunks.push(chunk);
+    }
+    Ok(Some(StagedDocument {
+        name: document.key,
+        fingerprint,
+        title: document.title,
+        source: document.source,
+        media_type: if document.media_type.is_empty() { "text/plain".into() } else { document.media_type },
+        metadata,
+        text,
+        chunks,
+        relations: Vec::new(),
+    }))
+}
+
+fn json(map: &Map<String, Value>) -> Result<String, String> {
+    if map.is_empty() {
+        return Ok(String::new());
+    }
+    let text = serde_json::to_string(map).map_err(|error| error.to_string())?;
+    if text.len() > limits::METADATA_BYTES {
+        return Err(format!("metadata must have at most {} bytes, and has {}", limits::METADATA_BYTES, text.len()));
+    }
+    Ok(text)
+}
+
+/// The text and the chunks' places in it, each without white space at its ends.
+fn cut(pipeline: &Pipeline<'_>, document: &Document) -> Result<(String, Vec<Range<usize>>), String> {
+    if let Some(given) = &document.chunks {
+        let texts: Vec<&str> = given.iter().map(|chunk| chunk.text.as_str()).collect();
+        if let Some(empty) = texts.iter().position(|text| text.trim().is_empty()) {
+            return Err(format!("chunks[{empty}].text must not be empty"));
+        }
+        let mut ranges = Vec::with_capacity(texts.len());
+        let mut start = 0;
+        for text in &texts {
+            ranges.push(trimmed(text, start));
+            start += text.len() + 2;
+        }
+        return Ok((texts.join("\n\n"), ranges));
+    }
+    let ranges = match &pipeline.chunking {
+        Some(chunking) => chunking.split(&document.text),
+        None => vec![trimmed(&document.text, 0)],
+    };
+    Ok((document.text.clone(), ranges))
+}
+
+fn trimmed(text: &str, offset: usize) -> Range<usize> {
+    let start = offset + (text.len() - text.trim_start().len());
+    start..start + text.trim().len()
+}
+
+fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(), String> {
+    let names = [
+        ("key", &document.key),
+        ("title", &document.title),
+        ("source", &document.source),
+        ("media_type", &document.media_type),
+    ];
+    for (field, value) in names {
+        if value.len() > limits::NAME_BYTES {
+            return Err(format!("{field} must have at most {} bytes, and has {}", limits::NAME_BYTES, value.len()));
+        }
+    }
+    if document.key.is_empty() {
+        return Err("key must not be empty".into());
+    }
+    if text.len() > limits::DOCUMENT_BYTES {
+        return Err(format!("text must have at most {} bytes, and has {}", limits::DOCUMENT_BYTES, text.len()));
+    }
+    if ranges.iter().all(Range::is_empty) {
+        return Err("text must not be empty".into());
+    }
+    if ranges.len() > limits::DOCUMENT_CHUNKS {
+        return Err(format!(
+            "a document must have at most {} chunks, and has {}",
+            limits::DOCUMENT_CHUNKS,
+            ranges.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Every part is preceded by its length, so that no two documents give the same bytes.
+fn fingerprint(
+    pipeline: &Pipeline<'_>,
+    document: &Document,
+    metadata: &str,
+    text: &str,
+    ranges: &[Range<usize>],
+) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    for text in [&pipeline.id(), &document.key, &document.title, &document.source, &document.media_type, metadata, text]
+    {
+        part(text.as_bytes());
+    }
+    for range in ranges {
+        part(&(range.start as u64).to_le_bytes());
+        part(&(range.end as u64).to_le_bytes());
+    }
+    for chunk in document.chunks.iter().flatten() {
+        part(json(&chunk.metadata).unwrap_or_default().as_bytes());
+    }
+    hasher.finalize().as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+fn bytes(range: &Range<usize>) -> Result<Range<u32>, String> {
+    let place = |byte: usize| u32::try_from(byte).map_err(|_| "text is too long".to_owned());
+    Ok(place(range.start)?..place(range.end)?)
+}
+
+/// The terms of a chunk with their frequencies, by term, and how many there are.
+fn terms(analyzer: &mut Analyzer, title: &BTreeMap<String, u32>, text: &str) -> (Vec<(String, u16)>, u32) {
+    let mut counts: HashMap<String, u32> = title.iter().map(|(term, count)| (term.clone(), *count)).collect();
+    analyzer.for_each_term(text, |term| match counts.get_mut(term) {
+        Some(count) => *count = count.saturating_add(1),
+        None => {
+            counts.insert(term.to_owned(), 1);
+        }
+    });
+    let length = counts.values().fold(0_u32, |sum, count| sum.saturating_add(*count));
+    let cut = |count: u32| u16::try_from(count).unwrap_or(limits::TERM_FREQUENCY);
+    let mut terms: Vec<(String, u16)> = counts.into_iter().map(|(term, count)| (term, cut(count))).collect();
+    terms.sort_unstable();
+    (terms, length)
+}
+
+/// Mentions by entity, and relations, of one chunk; `title` is empty but for the first.
+fn graph(
+    found: Extraction,
+    title: &str,
+    range: &Range<usize>,
+    text: &str,
+) -> Result<(Vec<StagedMention>, Vec<StagedRelation>), String> {
+    let mut mentions: BTreeMap<Key, StagedMention> = BTreeMap::new();
+    for mention in found.mentions {
+        if text.get(mention.range.clone()).is_none_or(str::is_empty) {
+            return Err(format!("the extractor gave {:?} a place outside the text: {:?}", mention.name, mention.range));
+        }
+        let flag = match mention.certainty {
+            Certainty::Certain => mention_flags::CERTAIN,
+            Certainty::SentenceStart => mention_flags::SENTENCE_START,
+        };
+        let place = bytes(&(mention.range.start + range.start..mention.range.end + range.start))?;
+        add(&mut mentions, &mention.name, &mention.kind, flag, Some(place));
+    }
+    let whole = name::title_name(title);
+    add(&mut mentions, whole, "", mention_flags::TITLE, None);
+    if let Some((part, _)) = whole.split_once(',')
+        && name::name_key_text(part).len() > 2
+    {
+        add(&mut mentions, part, "", mention_flags::TITLE_PART, None);
+    }
+    let mut relations = Vec::new();
+    for relation in found.relations {
+        let ends = ((relation.subject.as_str(), ""), (relation.object.as_str(), ""));
+        let place = bytes(&(relation.range.start + range.start..relation.range.end + range.start))?;
+        // What a model says of itself or of nothing is left out; the rest of the document is worth keeping.
+        if let Ok(staged) = triple(ends.0, &relation.predicate, ends.1, relation.weight) {
+            for end in [&staged.subject, &staged.object] {
+                add(&mut mentions, &end.name, "", mention_flags::RELATED, None);
+            }
+            relations.push(StagedRelation { range: place, ..staged });
+        }
+    }
+    let mut mentions: Vec<StagedMention> = mentions.into_values().collect();
+    mentions.iter_mut().for_each(|mention| mention.ranges.sort_by_key(|range| (range.start, range.end)));
+    Ok((mentions, relations))
+}
+
+fn add(mentions: &mut BTreeMap<Key, StagedMention>, given: &str, kind: &str, flag: u16, place: Option<Range<u32>>) {
+    let key = name::name_key_text(given);
+    if !name::is_meaningful(&key) || given.len() > limits::NAME_BYTES {
+        return;
+    }
+    let key = Key::of_entity(&key);
+    let mention = mentions.entry(key).or_insert_with(|| StagedMention {
+        key,
+        name: given.trim().to_owned(),
+        kind: String::new(),
+        flags: 0,
+        ranges: Vec::new(),
+    });
+    mention.flags |= flag;
+    if mention.kind.is_empty() {
+        kind.clone_into(&mut mention.kind);
+    }
+    mention.ranges.extend(place);
+}
+
+/// Gives every staged chunk its vector. A call that fails rejects the documents that it was made for.
+fn embed(embedder: &dyn Embed, outcomes: &mut [Outcome], control: &dyn Control) -> Result<(), Cancelled> {
+    let mut places = Vec::new();
+    let mut texts = Vec::new();
+    for (position, outcome) in outcomes.iter().enumerate() {
+        let Outcome::Staged(document) = outcome else { continue };
+        for (chunk, staged) in document.chunks.iter().enumerate() {
+            let body = usize::try_from(staged.range.start).ok().zip(usize::try_from(staged.range.end).ok());
+            let body = body.and_then(|(start, end)| document.text.get(start..end)).unwrap_or_default();
+            texts.push(if document.title.is_empty() { body.to_owned() } else { format!("{}\n{body}", document.title) });
+            places.push((position, chunk));
+        }
+    }
+    let calls = texts.par_chunks(EMBEDDED_TOGETHER).zip(places.par_chunks(EMBEDDED_TOGETHER));
+    let made: Result<Vec<_>, Cancelled> = calls
+        .map(|(texts, places)| {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            if control.cancelled() { Err(Cancelled) } else { Ok((places, vectors(embedder, &texts))) }
+        })
+        .collect();
+    for (places, vectors) in made? {
+        match vectors {
+            Ok(vectors) => {
+                for (&(position, chunk), vector) in places.iter().zip(vectors) {
+                    if let Some(Outcome::Staged(document)) = outcomes.get_mut(position) {
+                        document.chunks[chunk].vectors.extend(vector);
+                    }
+                }
+            }
+            Err(reason) => {
+                for &(position, _) in places {
+                    if let Outcome::Staged(document) = &outcomes[position] {
+                        let key = document.name.clone();
+                        outcomes[position] = Outcome::Rejected(Rejected { key, reason: reason.clone() });
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One call: as many vectors as texts, normalised; a text without a vector has none.
+fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Result<Vec<Option<StagedVector>>, String> {
+    let made = embedder.embed(texts).map_err(|error| error.to_string())?;
+    if made.len() != texts.len() {
+        return Err(format!("the embedder {} gave {} vectors for {} texts", embedder.model(), made.len(), texts.len()));
+    }
+    made.into_iter()
+        .map(|vector| {
+            let Some(mut components) = vector else { return Ok(None) };
+            if components.len() != embedder.dimensions() {
+                let found = components.len();
+                return Err(format!(
+                    "the embedder {} gave a vector of {found} components, not {}",
+                    embedder.model(),
+                    embedder.dimensions()
+                ));
+            }
+            distance::normalise(&mut components).map_err(|fault| {
+                format!("the embedder {} gave a vector that cannot be used: {fault}", embedder.model())
+            })?;
+            let (space, model) = (embedder.space().to_owned(), embedder.model().to_owned());
+            Ok(Some(StagedVector { space, model, components }))
+        })
+        .collect()
+}

@@ -1,0 +1,247 @@
+//! Looking after a store: `verify` checks all bytes and all cross-references, `stats` counts.
+
+use crate::catalog::Catalog;
+use crate::error::{Damage, OpenError, QueryError};
+use crate::index::control::{Cancelled, Control};
+use crate::manifest;
+use crate::projection::{Edges, Links};
+use crate::segment::Segment;
+use crate::snapshot::{Snapshot, Space};
+use crate::storage::{Env, FileFault, FileName, VerifiedFile};
+use hedgerow_format::file::FileKind;
+use hedgerow_format::manifest::{FileEntry, Manifest};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What `verify` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Generation that was checked.
+    pub generation: u64,
+    /// Files that were read.
+    pub files: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// What is wrong, one sentence each: file, place, expected, found.
+    pub problems: Vec<String>,
+}
+
+/// Why `verify` could not look.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// There is no store, or it cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It was cancelled; nothing was changed.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Checks every byte of every file that the published generation names, and every invariant of `SPEC.md`; and the
+/// catalog, without writing to it. Reads everything once; takes no lock.
+///
+/// # Errors
+/// [`VerifyError`] when there is nothing to look at. What is wrong is no error: it is in [`Verified::problems`].
+pub fn verify(env: &Env, control: &dyn Control) -> Result<Verified, VerifyError> {
+    let disk = &*env.disk;
+    let mut verified = Verified::default();
+    let head = match manifest::read_head(disk) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Err(OpenError::NotFound { path: PathBuf::from(disk.describe()) }.into()),
+        Err(OpenError::Damaged(damage)) => {
+            verified.problems.push(damage.to_string());
+            return Ok(verified);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    verified.generation = head.generation;
+    verified.files = 1;
+    if let Err(reason) = Catalog::check(env, head.store) {
+        verified.problems.push(reason.to_string());
+    }
+    let entry = manifest::entry_of(&head);
+    verified.count(&entry);
+    let manifest = match manifest::read(disk, head.store, &entry) {
+        Ok(manifest) => manifest,
+        Err(fault) => {
+            verified.problems.push(message(fault));
+            return Ok(verified);
+        }
+    };
+    verified.files(env, &manifest, control)?;
+    Ok(verified)
+}
+
+impl Verified {
+    fn count(&mut self, entry: &FileEntry) {
+        self.files += 1;
+        self.bytes += entry.file_bytes;
+    }
+
+    fn files(&mut self, env: &Env, manifest: &Manifest, control: &dyn Control) -> Result<(), Cancelled> {
+        let (disk, store) = (&*env.disk, manifest.store);
+        let total = (manifest.segments.len() + manifest.projections.len()) as u64;
+        for segment in &manifest.segments {
+            let opened = VerifiedFile::open(disk, FileKind::Segment, store, &segment.file);
+            let checked = opened.and_then(|file| Segment::new(file, *segment).verify().map_err(FileFault::Damage));
+            self.take(&segment.file, checked, total, control)?;
+        }
+        for projection in &manifest.projections {
+            let kind = FileKind::from_number(projection.kind).unwrap_or(FileKind::Links);
+            let opened = VerifiedFile::open(disk, kind, store, &projection.file);
+            let checked = opened.and_then(|file| {
+                let checked = match kind {
+                    FileKind::Edges => Edges::new(file, *projection).verify(),
+                    _ => Links::new(file, *projection).verify(),
+                };
+                checked.map_err(FileFault::Damage)
+            });
+            self.take(&projection.file, checked, total, control)?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        entry: &FileEntry,
+        checked: Result<(), FileFault>,
+        total: u64,
+        control: &dyn Control,
+    ) -> Result<(), Cancelled> {
+        self.count(entry);
+        self.problems.extend(checked.err().map(message));
+        control.advance(self.files.saturating_sub(2), total);
+        if control.cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+fn message(fault: FileFault) -> String {
+    match fault {
+        FileFault::Storage(error) => error.to_string(),
+        FileFault::Damage(damage) => damage.to_string(),
+    }
+}
+
+/// What a generation holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Its number.
+    pub generation: u64,
+    /// Live documents.
+    pub documents: u64,
+    /// Live chunks.
+    pub chunks: u64,
+    /// Bytes of live text.
+    pub text_bytes: u64,
+    /// Terms of live chunks, repeated ones included.
+    pub terms: u64,
+    /// Live entities.
+    pub entities: u64,
+    /// Mentions that count.
+    pub mentions: u64,
+    /// Definition links.
+    pub definitions: u64,
+    /// Vector spaces.
+    pub spaces: Vec<SpaceStats>,
+    /// Similarity edges.
+    pub edges: Vec<EdgeStats>,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of all segments.
+    pub segment_bytes: u64,
+    /// Bytes of all projections.
+    pub projection_bytes: u64,
+    /// What answers lack.
+    pub incomplete: Vec<String>,
+}
+
+/// A vector space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpaceStats {
+    /// Its name.
+    pub name: String,
+    /// Its model.
+    pub model: String,
+    /// Components of a vector.
+    pub dimensions: usize,
+    /// Vectors that count.
+    pub vectors: u64,
+}
+
+/// Similarity edges of a space, as their report says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EdgeStats {
+    /// The space.
+    pub space: String,
+    /// Percentile of the threshold.
+    pub percentile: f64,
+    /// Best of either end that a pair must be among.
+    pub top_m: u32,
+    /// The threshold.
+    pub threshold: f32,
+    /// Pairs that were compared.
+    pub pairs: u64,
+    /// Pairs at or above the threshold.
+    pub passed: u64,
+    /// Edges.
+    pub kept: u64,
+    /// Highest degree.
+    pub degree_max: u32,
+    /// Connected components.
+    pub components: u32,
+}
+
+impl Snapshot {
+    /// Counts what the generation holds. Reads every row of documents, lengths and links.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn stats(&self) -> Result<Stats, QueryError> {
+        let counts = self.statistics()?;
+        let mut stats = Stats {
+            generation: self.generation(),
+            documents: counts.documents,
+            chunks: counts.chunks,
+            terms: counts.terms,
+            segments: self.segments().len() as u64,
+            incomplete: self.incomplete(),
+            ..Stats::default()
+        };
+        for id in self.document_ids() {
+            stats.text_bytes += u64::from(self.document(id)?.text_bytes());
+        }
+        let space = |Space { name, model, dimensions, vectors }| SpaceStats { name, model, dimensions, vectors };
+        stats.spaces = self.spaces()?.into_iter().map(space).collect();
+        stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
+        stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
+        if let Some(links) = self.links() {
+            self.count_links(links, &mut stats)?;
+        }
+        for edges in self.edges() {
+            let report = edges.report()?;
+            stats.edges.push(EdgeStats {
+                space: edges.space()?.to_owned(),
+                percentile: f64::from(report.percentile_thousandths) / 1000.0,
+                top_m: report.top_m,
+                threshold: report.threshold,
+                pairs: report.pairs,
+                passed: report.passed,
+                kept: report.kept,
+                degree_max: report.degree_max,
+                components: report.components,
+            });
+        }
+        Ok(stats)
+    }
+
+    fn count_links(&self, links: &Links, stats: &mut Stats) -> Result<(), Damage> {
+        let entities = links.entities()?.len();
+        stats.entities = entities as u64;
+        for slot in (0..).map(hedgerow_format::EntitySlot).take(entities) {
+            stats.mentions += links.mentioning(slot)?.len() as u64;
+            stats.definitions += links.definitions(slot)?.len() as u64;
+        }
+        Ok(())
+    }
+}

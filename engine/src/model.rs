@@ -1,0 +1,111 @@
+//! What a caller may bring: an embedder and an extractor; the engine itself never calls a model or a network.
+
+use std::ops::Range;
+
+/// Turns text into vectors of one vector space.
+///
+/// The engine calls it from several threads at once, with up to a few hundred texts a call, and never retries: an
+/// implementation that speaks to a server retries by itself. The same text must always give the same vector.
+pub trait Embed: Sync {
+    /// Name of the vector space that the vectors belong to, such as `static`.
+    fn space(&self) -> &str;
+    /// Identity of the model; vectors of different models are never compared.
+    fn model(&self) -> &str;
+    /// Number of components of every vector.
+    fn dimensions(&self) -> usize;
+    /// One vector a text, in the order given; `None` for a text that has none (an empty one).
+    ///
+    /// # Errors
+    /// When the model cannot answer; the records of this call are then rejected with the message.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
+    /// How much the cosine counts beside BM25 (0 to 1) when a question names no weight.
+    fn weight(&self) -> f32 {
+        0.4
+    }
+}
+
+/// Finds the entities and relations that a passage speaks of.
+///
+/// Called once a chunk, from several threads at once; the result must depend on the arguments alone.
+pub trait Extract: Sync {
+    /// Identity of the extractor; a change of it makes documents be read anew.
+    fn model(&self) -> &str;
+    /// Entities and relations of one chunk.
+    ///
+    /// # Errors
+    /// When the extractor cannot answer; the document is then rejected with the message.
+    fn extract(&self, title: &str, text: &str) -> Result<Extraction, ModelError>;
+}
+
+/// What an extractor found in one chunk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extraction {
+    /// Occurrences of entities, in any order.
+    pub mentions: Vec<FoundMention>,
+    /// Relations that the text states.
+    pub relations: Vec<FoundRelation>,
+}
+
+/// One occurrence of an entity in the text of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMention {
+    /// The name as it stands in the text.
+    pub name: String,
+    /// The entity's type, such as `person`; empty where unknown.
+    pub kind: String,
+    /// Bytes of the chunk's text.
+    pub range: Range<usize>,
+    /// Whether the occurrence counts on its own.
+    pub certainty: Certainty,
+}
+
+/// Whether an occurrence is surely a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It is a name wherever it stands.
+    Certain,
+    /// One capitalised word at the start of a sentence: a name only if the corpus writes it so elsewhere.
+    SentenceStart,
+}
+
+/// A relation that the text of a chunk states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundRelation {
+    /// Name of the entity it starts from.
+    pub subject: String,
+    /// Its label, such as `owned by`.
+    pub predicate: String,
+    /// Name of the entity it leads to.
+    pub object: String,
+    /// How strongly the text says so; finite and above zero.
+    pub weight: f32,
+    /// The bytes of the chunk's text that say it.
+    pub range: Range<usize>,
+}
+
+/// A model that could not answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the model {model} could not answer: {reason}")]
+pub struct ModelError {
+    /// Identity of the model.
+    pub model: String,
+    /// What it said.
+    pub reason: String,
+}
+
+/// What a question may use.
+#[derive(Clone, Copy, Default)]
+pub struct Models<'m> {
+    /// Turns the question into a vector, if the store has vectors of the same model.
+    pub embedder: Option<&'m dyn Embed>,
+    /// Finds the names in the question, beside the titles that it holds.
+    pub extractor: Option<&'m dyn Extract>,
+}
+
+impl std::fmt::Debug for Models<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let embedder = self.embedder.map(Embed::model);
+        let extractor = self.extractor.map(Extract::model);
+        f.debug_struct("Models").field("embedder", &embedder).field("extractor", &extractor).finish()
+    }
+}

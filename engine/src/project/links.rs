@@ -1,0 +1,295 @@
+//! Definition links, and the mentions that count: the recipe's index, made from all live text.
+
+use crate::error::Damage;
+use crate::index::control::{Cancelled, Control};
+use crate::index::names::{CaseCounts, Gazetteer, counts_as_name, leads};
+use crate::project::{Fault, chunks_end};
+use crate::projection::{LinkEntity, LinksData};
+use crate::segment::Segment;
+use crate::snapshot::Snapshot;
+use hedgerow_format::projection::link_flags;
+use hedgerow_format::segment::{DocumentRow, NO_CHUNK, mention_flags};
+use hedgerow_format::{ChunkId, DocumentId, Key, name};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of text that one task reads at once.
+const TASK_BYTES: u64 = 1 << 20;
+/// A phrase at the start of more chunks than this defines none of them.
+const LEADS_MAX: usize = 3;
+
+/// Makes the links projection of a snapshot. Reads all live text twice, in pieces, on all threads.
+pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksData, Fault> {
+    let tasks = tasks(snapshot)?;
+    let total = 2 * tasks.iter().map(|task| task.documents.len() as u64).sum::<u64>();
+    let done = AtomicU64::new(0);
+    let advance = |task: &Task<'_>| -> Result<(), Cancelled> {
+        let count = task.documents.len() as u64;
+        control.advance(done.fetch_add(count, Ordering::Relaxed) + count, total);
+        if control.cancelled() { Err(Cancelled) } else { Ok(()) }
+    };
+    let counted: Result<Vec<CaseCounts>, Fault> = tasks
+        .par_iter()
+        .map(|task| {
+            let mut counts = CaseCounts::default();
+            task.for_each_chunk(|_, text| counts.add(text))?;
+            advance(task)?;
+            Ok(counts)
+        })
+        .collect();
+    let mut counts = CaseCounts::default();
+    counted?.iter().for_each(|part| counts.merge(part));
+    let candidates = Candidates::of(snapshot)?;
+    let gazetteer = candidates.gazetteer();
+    let found: Result<Vec<Found>, Fault> = tasks
+        .par_iter()
+        .map(|task| {
+            let found = task.search(&candidates, &gazetteer, &counts)?;
+            advance(task)?;
+            Ok(found)
+        })
+        .collect();
+    let mut all = Found { mentions: related(snapshot, &candidates)?, leads: Vec::new() };
+    for part in found? {
+        all.mentions.extend(part.mentions);
+        all.leads.extend(part.leads);
+    }
+    Ok(candidates.into_links(all, &counts, chunks_end(snapshot)))
+}
+
+/// Some live documents of a segment whose texts lie together.
+struct Task<'s> {
+    segment: &'s Segment,
+    documents: Vec<(DocumentId, DocumentRow)>,
+}
+
+/// What the text of a task gives: pairs of chunk id and candidate.
+#[derive(Default)]
+struct Found {
+    mentions: Vec<(u32, u32)>,
+    leads: Vec<(u32, u32)>,
+}
+
+fn tasks(snapshot: &Snapshot) -> Result<Vec<Task<'_>>, Damage> {
+    let mut tasks = Vec::new();
+    for segment in snapshot.segments() {
+        let mut task = Task { segment, documents: Vec::new() };
+        let mut start = 0;
+        for (id, row) in segment.document_ids().map(DocumentId).zip(segment.documents()?.iter()) {
+            if !snapshot.is_live_document(id) || row.chunks == 0 {
+                continue;
+            }
+            let end = row.text_offset.saturating_add(u64::from(row.text_bytes));
+            if !task.documents.is_empty() && end.saturating_sub(start) > TASK_BYTES {
+                tasks.push(std::mem::replace(&mut task, Task { segment, documents: Vec::new() }));
+            }
+            if task.documents.is_empty() {
+                start = row.text_offset;
+            }
+            task.documents.push((id, row));
+        }
+        if !task.documents.is_empty() {
+            tasks.push(task);
+        }
+    }
+    Ok(tasks)
+}
+
+impl Task<'_> {
+    fn for_each_chunk(&self, mut visit: impl FnMut(ChunkId, &str)) -> Result<(), Damage> {
+        let (Some((_, first)), Some((_, last))) = (self.documents.first(), self.documents.last()) else {
+            return Ok(());
+        };
+        let text = self.segment.texts(first, last)?;
+        for (_, row) in &self.documents {
+            let start = usize::try_from(row.text_offset.saturating_sub(first.text_offset)).unwrap_or(usize::MAX);
+            for ordinal in 0..row.chunks {
+                let id = self.segment.chunk_of(row, ordinal);
+                let chunk = self.segment.chunk(id)?;
+                let place = |byte: u32| usize::try_from(byte).ok().and_then(|byte| start.checked_add(byte));
+                let range = place(chunk.start).zip(place(chunk.end));
+                visit(id, range.and_then(|(start, end)| text.get(start..end)).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    fn search(&self, candidates: &Candidates<'_>, gazetteer: &Gazetteer, counts: &CaseCounts) -> Result<Found, Fault> {
+        let mut found = Found::default();
+        let mut hits = Vec::new();
+        self.for_each_chunk(|id, text| {
+            hits.clear();
+            gazetteer.find(text, counts, false, &mut hits);
+            found.mentions.extend(hits.iter().map(|hit| (id.0, hit.id)));
+            leads(text, |key| found.leads.extend(candidates.find(Key::of_entity(key)).map(|slot| (id.0, slot))));
+        })?;
+        for (_, row) in &self.documents {
+            for ordinal in 0..row.chunks {
+                let id = self.segment.chunk_of(row, ordinal);
+                for mention in self.segment.mentions(id)? {
+                    let entity = Key(self.segment.entity(mention.entity)?.key);
+                    let Some(slot) = candidates.find(entity) else { continue };
+                    let certain = mention.flags & (mention_flags::CERTAIN | mention_flags::RELATED) != 0;
+                    let likely = mention.flags & mention_flags::SENTENCE_START != 0;
+                    if certain || (likely && counts_as_name(&candidates.list[ChunkId(slot).index()].key_text, counts)) {
+                        found.mentions.push((id.0, slot));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Ends of relations count as mentions of the chunks that are evidence.
+fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32, u32)>, Damage> {
+    let mut mentions = Vec::new();
+    for segment in snapshot.segments() {
+        for relation in segment.relations()?.iter() {
+            let ends = [relation.subject, relation.object].map(hedgerow_format::EntitySlot);
+            for source in segment.evidence(&relation)? {
+                if source.chunk == NO_CHUNK || !snapshot.is_live(ChunkId(source.chunk)) {
+                    continue;
+                }
+                for end in ends {
+                    let key = Key(segment.entity(end)?.key);
+                    mentions.extend(candidates.find(key).map(|slot| (source.chunk, slot)));
+                }
+            }
+        }
+    }
+    Ok(mentions)
+}
+
+/// Every entity that a segment has a row of.
+struct Candidates<'s> {
+    /// Ascending by key.
+    list: Vec<Candidate<'s>>,
+    /// First chunk and candidate of every live document whose title names it.
+    titles: Vec<(u32, u32)>,
+}
+
+struct Candidate<'s> {
+    key: Key,
+    name: &'s str,
+    kind: &'s str,
+    key_text: String,
+    gazetteer: bool,
+    /// Whether a live relation has it as an end, so that it lives without a mention.
+    related: bool,
+}
+
+impl<'s> Candidates<'s> {
+    fn of(snapshot: &'s Snapshot) -> Result<Self, Damage> {
+        let mut known: BTreeMap<Key, (&str, &str)> = BTreeMap::new();
+        for segment in snapshot.segments() {
+            for row in segment.entities()?.iter() {
+                let (name, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
+                let entity = known.entry(Key(row.key)).or_insert((name, kind));
+                if entity.1.is_empty() {
+                    entity.1 = kind;
+                }
+            }
+        }
+        let list = known.into_iter().map(|(key, (name, kind))| Candidate {
+            key,
+            name,
+            kind,
+            key_text: name::name_key_text(name),
+            gazetteer: false,
+            related: false,
+        });
+        let mut candidates = Self { list: list.collect(), titles: Vec::new() };
+        for segment in snapshot.segments() {
+            candidates.add_titles(snapshot, segment)?;
+            candidates.add_related(snapshot, segment)?;
+        }
+        Ok(candidates)
+    }
+
+    fn find(&self, key: Key) -> Option<u32> {
+        let position = self.list.binary_search_by_key(&key, |candidate| candidate.key).ok()?;
+        u32::try_from(position).ok()
+    }
+
+    fn add_titles(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
+        for (id, row) in segment.document_ids().map(DocumentId).zip(segment.documents()?.iter()) {
+            if !snapshot.is_live_document(id) || row.chunks == 0 {
+                continue;
+            }
+            let first = segment.chunk_of(&row, 0);
+            for mention in segment.mentions(first)? {
+                if mention.flags & (mention_flags::TITLE | mention_flags::TITLE_PART) == 0 {
+                    continue;
+                }
+                let Some(slot) = self.find(Key(segment.entity(mention.entity)?.key)) else { continue };
+                self.list[ChunkId(slot).index()].gazetteer = true;
+                if mention.flags & mention_flags::TITLE != 0 {
+                    self.titles.push((first.0, slot));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_related(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
+        for relation in segment.relations()?.iter() {
+            let mut sources = segment.evidence(&relation)?;
+            if !sources.any(|source| snapshot.is_live_document(DocumentId(source.document))) {
+                continue;
+            }
+            for end in [relation.subject, relation.object].map(hedgerow_format::EntitySlot) {
+                if let Some(slot) = self.find(Key(segment.entity(end)?.key)) {
+                    self.list[ChunkId(slot).index()].related = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gazetteer(&self) -> Gazetteer {
+        let names = (0..).zip(&self.list).filter(|(_, candidate)| candidate.gazetteer);
+        Gazetteer::new(names.map(|(slot, candidate)| (candidate.key_text.as_str(), slot)))
+    }
+
+    /// Keeps what is live and numbers it anew, in the order of keys.
+    fn into_links(self, mut found: Found, counts: &CaseCounts, chunks_end: u32) -> LinksData {
+        found.mentions.sort_unstable();
+        found.mentions.dedup();
+        found.leads.sort_unstable_by_key(|(chunk, slot)| (*slot, *chunk));
+        found.leads.dedup();
+        let few = found.leads.chunk_by(|a, b| a.1 == b.1).filter(|chunks| chunks.len() <= LEADS_MAX);
+        let mut definitions: Vec<(u32, u32)> =
+            self.titles.iter().chain(few.flatten()).map(|(chunk, slot)| (*slot, *chunk)).collect();
+        definitions.sort_unstable();
+        definitions.dedup();
+        let mut alive: Vec<bool> = self.list.iter().map(|candidate| candidate.gazetteer || candidate.related).collect();
+        for (_, slot) in &found.mentions {
+            alive[ChunkId(*slot).index()] = true;
+        }
+        let mut numbers = vec![None; alive.len()];
+        let mut entities = Vec::new();
+        for (position, candidate) in self.list.into_iter().enumerate().filter(|(position, _)| alive[*position]) {
+            numbers[position] = u32::try_from(entities.len()).ok();
+            let Candidate { key, name, kind, key_text, gazetteer, .. } = candidate;
+            let flags = if gazetteer { link_flags::GAZETTEER } else { 0 } | case_flags(&key_text, counts);
+            entities.push(LinkEntity { key, name: name.to_owned(), kind: kind.to_owned(), flags });
+        }
+        let number = |slot: u32| numbers[ChunkId(slot).index()];
+        let mentions = found.mentions.iter().filter_map(|(chunk, slot)| Some((*chunk, number(*slot)?))).collect();
+        let definitions = definitions.iter().filter_map(|(slot, chunk)| Some((number(*slot)?, *chunk))).collect();
+        LinksData { entities, mentions, definitions, chunks_end }
+    }
+}
+
+/// How the corpus writes a name of one word, for questions, in which there is no corpus to count.
+fn case_flags(key_text: &str, counts: &CaseCounts) -> u32 {
+    if key_text.contains(' ') {
+        return 0;
+    }
+    let case = counts.get(key_text);
+    let common = if case.lower > case.capital { link_flags::COMMON } else { 0 };
+    let mostly = if case.lower >= case.capital.saturating_mul(4) && common != 0 { link_flags::MOSTLY_LOWER } else { 0 };
+    common | mostly
+}

@@ -1,0 +1,112 @@
+//! What depends on the whole corpus, made from its facts: definition links and similarity edges.
+
+mod edges;
+mod links;
+
+use crate::error::{CommitError, Damage, QueryError};
+use crate::index::control::{Cancelled, Control};
+use crate::index::edges::EdgeRules;
+use crate::snapshot::Snapshot;
+use crate::writer::{Projected, Store};
+use hedgerow_format::projection::EdgeReportRow;
+
+impl Store {
+    /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
+    /// own settings. Does nothing where all are in step. Reads all text; the result depends on what is live alone.
+    ///
+    /// # Errors
+    /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
+    pub fn refresh(&self, control: &dyn Control) -> Result<(), CommitError> {
+        let snapshot = self.snapshot();
+        let facts = snapshot.manifest().facts;
+        let mut projected = Vec::new();
+        if snapshot.links().is_none_or(|links| links.entry().facts != facts) {
+            projected.push(Projected::Links(links::build(&snapshot, control)?));
+        }
+        for behind in snapshot.edges().iter().filter(|edges| edges.entry().facts != facts) {
+            let report = behind.report()?;
+            let rules = EdgeRules { percentile: report.percentile_thousandths, top_m: report.top_m };
+            let data = edges::build(&snapshot, behind.space()?, rules, control)?;
+            projected.push(Projected::Edges(data));
+        }
+        if projected.is_empty() && snapshot.faults().messages.is_empty() {
+            return Ok(());
+        }
+        self.commit_projections(&snapshot, projected)
+    }
+
+    /// Builds the similarity edges of a space, in place of those that it has.
+    ///
+    /// Compares all pairs: n² / 2 inner products for n vectors, on all threads; memory is the vectors and
+    /// 8 · n · `top_m` bytes, and 16 MiB a thread.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space; [`CommitError`].
+    pub fn build_edges(
+        &self,
+        space: &str,
+        rules: EdgeRules,
+        control: &dyn Control,
+    ) -> Result<EdgeReportRow, EdgeError> {
+        let snapshot = self.snapshot();
+        let spaces = snapshot.spaces().map_err(CommitError::Damaged)?;
+        if !spaces.iter().any(|known| known.name == space) {
+            let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into());
+        }
+        let data = edges::build(&snapshot, space, rules, control)?;
+        let report = data.report;
+        self.commit_projections(&snapshot, vec![Projected::Edges(data)])?;
+        Ok(report)
+    }
+}
+
+/// Why edges were not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EdgeError {
+    /// The space is not there.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// They could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Why a projection was not made.
+enum Fault {
+    Cancelled,
+    Damage(Damage),
+}
+
+impl From<Damage> for Fault {
+    fn from(damage: Damage) -> Self {
+        Self::Damage(damage)
+    }
+}
+
+impl From<Cancelled> for Fault {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<Fault> for CommitError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Cancelled => Self::Cancelled,
+            Fault::Damage(damage) => Self::Damaged(damage),
+        }
+    }
+}
+
+impl From<Fault> for EdgeError {
+    fn from(fault: Fault) -> Self {
+        Self::Commit(fault.into())
+    }
+}
+
+/// One above the highest chunk id of a snapshot.
+fn chunks_end(snapshot: &Snapshot) -> u32 {
+    snapshot.manifest().chunks_end
+}

@@ -1,0 +1,107 @@
+//! The edges projection: chunk pairs of one vector space whose similarity survived pruning.
+
+use crate::error::Damage;
+use crate::segment::Strings;
+use crate::storage::VerifiedFile;
+use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
+use hedgerow_format::manifest::ProjectionEntry;
+use hedgerow_format::projection::{EdgeReportRow, validate_edges};
+use hedgerow_format::section::{SectionKind, Sections};
+use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
+use std::io::{self, Write};
+
+/// An open edges projection.
+#[derive(Debug)]
+pub struct Edges {
+    file: VerifiedFile,
+    entry: ProjectionEntry,
+}
+
+/// What an edges projection is made of.
+#[derive(Debug)]
+pub struct EdgesData {
+    /// Name of the vector space.
+    pub space: String,
+    /// How the edges were made; its `space` is filled in.
+    pub report: EdgeReportRow,
+    /// Both directions of every edge, sorted: chunk, chunk, similarity.
+    pub edges: Vec<(u32, u32, f32)>,
+    /// One above the highest chunk id.
+    pub chunks_end: u32,
+}
+
+impl Edges {
+    /// The projection that `entry` describes, in an open file.
+    #[must_use]
+    pub fn new(file: VerifiedFile, entry: ProjectionEntry) -> Self {
+        Self { file, entry }
+    }
+
+    /// What the manifest says of it.
+    #[must_use]
+    pub fn entry(&self) -> &ProjectionEntry {
+        &self.entry
+    }
+
+    /// How the edges were made.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn report(&self) -> Result<EdgeReportRow, Damage> {
+        let place = |error| self.file.damage(error);
+        let rows: Rows<'_, EdgeReportRow> = self.file.rows(SectionKind::EdgeReport).map_err(place)?;
+        rows.get(0).ok_or_else(|| place(FormatError::Missing { section: SectionKind::EdgeReport.name() }))
+    }
+
+    /// Name of the vector space.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn space(&self) -> Result<&str, Damage> {
+        self.file.string(self.report()?.space).map_err(|error| self.file.damage(error))
+    }
+
+    /// The chunks that a chunk is similar to, ascending, with the similarities.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn neighbours(&self, chunk: ChunkId) -> Result<impl Iterator<Item = (ChunkId, f32)>, Damage> {
+        let place = |error| self.file.damage(error);
+        let range = self.file.u32s(SectionKind::EdgeOffsets).map_err(place)?.row(chunk.index());
+        let targets = self.file.u32s(SectionKind::EdgeTargets).map_err(place)?.slice(range.clone());
+        let weights = self.file.u32s(SectionKind::EdgeWeights).map_err(place)?.slice(range);
+        Ok(targets.iter().zip(weights.iter()).map(|(target, bits)| (ChunkId(target), f32::from_bits(bits))))
+    }
+
+    /// Checks every byte and every invariant.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn verify(&self) -> Result<(), Damage> {
+        self.file.check_all()?;
+        validate_edges(&self.file, self.entry.chunks_end).map_err(|error| self.file.damage(error))
+    }
+}
+
+/// Writes an edges projection to `out`.
+///
+/// # Errors
+/// Those of `out`; [`FormatError::Limit`] inside when there is too much for one file.
+pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -> io::Result<(Finished, W)> {
+    let invalid = |error: FormatError| io::Error::new(io::ErrorKind::InvalidInput, error);
+    let mut file = FileBuilder::new(out, identity)?;
+    let mut strings = Strings::default();
+    let space: TextRef = strings.place(&data.space).map_err(invalid)?;
+    file.section(SectionKind::Strings, &strings.into_bytes())?;
+    let pairs: Vec<(u32, u32)> = data.edges.iter().map(|edge| (edge.0, edge.1)).collect();
+    let rows = usize::try_from(data.chunks_end).unwrap_or(usize::MAX);
+    let (offsets, targets) = crate::segment::csr(&pairs, rows).map_err(invalid)?;
+    file.section(SectionKind::EdgeOffsets, &offsets)?;
+    file.section(SectionKind::EdgeTargets, &targets)?;
+    let weights: Vec<u8> = data.edges.iter().flat_map(|edge| edge.2.to_le_bytes()).collect();
+    file.section(SectionKind::EdgeWeights, &weights)?;
+    let mut report = Vec::new();
+    EdgeReportRow { space, ..data.report }.encode(&mut report);
+    file.section(SectionKind::EdgeReport, &report)?;
+    file.finish()
+}

@@ -1,0 +1,321 @@
+//! What a store holds, in words: one node with its edges and origin, and lists.
+
+use crate::error::QueryError;
+use crate::query::{Node, node};
+use crate::snapshot::Snapshot;
+use hedgerow_format::segment::NO_CHUNK;
+use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// A node: its fields, its edges, where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "node", rename_all = "lowercase")]
+pub enum Description {
+    /// A document.
+    Document {
+        /// The caller's key.
+        key: String,
+        /// Its title.
+        title: String,
+        /// Where it came from.
+        source: String,
+        /// Its media type.
+        media_type: String,
+        /// Its metadata.
+        metadata: Map<String, Value>,
+        /// Bytes of its text.
+        bytes: u32,
+        /// Hash of what it was made from, in hexadecimal.
+        fingerprint: String,
+        /// Keys of its chunks.
+        chunks: Vec<String>,
+    },
+    /// A chunk.
+    Chunk {
+        /// Its key.
+        key: String,
+        /// Key of its document.
+        document: String,
+        /// `text`, `table` or `record`.
+        kind: &'static str,
+        /// Heading path.
+        heading: String,
+        /// Its metadata.
+        metadata: Map<String, Value>,
+        /// First byte in the document's text.
+        start: u32,
+        /// One past the last byte.
+        end: u32,
+        /// Its text.
+        text: String,
+        /// Entities in it.
+        mentions: Vec<String>,
+        /// Entities that it defines.
+        defines: Vec<String>,
+        /// Similar chunks with their similarity.
+        similar: Vec<(String, f32)>,
+    },
+    /// An entity.
+    Entity {
+        /// Its fields.
+        #[serde(flatten)]
+        entity: EntityLine,
+        /// Its edges.
+        #[serde(flatten)]
+        edges: EntityEdges,
+    },
+}
+
+/// An entity in a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EntityLine {
+    /// Its name.
+    pub name: String,
+    /// Its type; may be empty.
+    pub kind: String,
+    /// Live chunks that mention it.
+    pub mentions: u64,
+    /// Live chunks that define it.
+    pub definitions: u64,
+}
+
+/// The edges of an entity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EntityEdges {
+    /// Chunks that define it.
+    pub defined_by: Vec<String>,
+    /// Chunks that mention it.
+    pub mentioned_in: Vec<String>,
+    /// Its relations.
+    pub relations: Vec<RelationLine>,
+}
+
+/// A relation with its sources.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelationLine {
+    /// Name of the entity that it starts from.
+    pub subject: String,
+    /// Its label.
+    pub predicate: String,
+    /// Name of the entity that it leads to.
+    pub object: String,
+    /// Sum over its live sources.
+    pub weight: f32,
+    /// Keys of the chunks or documents that say it.
+    pub evidence: Vec<String>,
+}
+
+/// A document in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DocumentLine {
+    /// The caller's key.
+    pub key: String,
+    /// Its title.
+    pub title: String,
+    /// Number of its chunks.
+    pub chunks: u64,
+    /// Bytes of its text.
+    pub bytes: u32,
+}
+
+/// A list of what is live.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Listing {
+    /// Documents by key.
+    Documents(Vec<DocumentLine>),
+    /// Entities, those that most chunks mention first.
+    Entities(Vec<EntityLine>),
+    /// Relations by subject, predicate and object.
+    Relations(Vec<RelationLine>),
+}
+
+impl Snapshot {
+    /// A node with its fields, edges and origin; of each list at most `limit`.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn describe(&self, node: Node, limit: usize) -> Result<Description, QueryError> {
+        match node {
+            Node::Document(id) => self.describe_document(id, limit),
+            Node::Chunk(id) => self.describe_chunk(id, limit),
+            Node::Entity(key) => {
+                let (definitions, mentions) = (self.definitions_of(key)?, self.chunks_mentioning(key)?);
+                let keys = |chunks: &[ChunkId]| -> Result<Vec<String>, QueryError> {
+                    chunks.iter().take(limit).map(|chunk| Ok(self.chunk(*chunk)?.key()?)).collect()
+                };
+                let edges = EntityEdges {
+                    defined_by: keys(&definitions)?,
+                    mentioned_in: keys(&mentions)?,
+                    relations: self.relation_lines(key, limit, false)?,
+                };
+                Ok(Description::Entity { entity: self.entity_line(key)?, edges })
+            }
+        }
+    }
+
+    /// The first documents by key.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_documents(&self, limit: usize) -> Result<Listing, QueryError> {
+        let mut first: BTreeSet<(&str, DocumentId)> = BTreeSet::new();
+        for id in self.document_ids() {
+            first.insert((self.document(id)?.key()?, id));
+            if first.len() > limit {
+                first.pop_last();
+            }
+        }
+        let line = |(key, id): (&str, DocumentId)| -> Result<DocumentLine, QueryError> {
+            let document = self.document(id)?;
+            let chunks = document.chunks().count() as u64;
+            Ok(DocumentLine {
+                key: key.to_owned(),
+                title: document.title()?.to_owned(),
+                chunks,
+                bytes: document.text_bytes(),
+            })
+        };
+        Ok(Listing::Documents(first.into_iter().map(line).collect::<Result<_, _>>()?))
+    }
+
+    /// The entities that most chunks mention, then by name.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_entities(&self, limit: usize) -> Result<Listing, QueryError> {
+        let mut lines = Vec::new();
+        for key in self.live_entities()? {
+            lines.push(self.entity_line(key)?);
+        }
+        lines.sort_by(|a, b| b.mentions.cmp(&a.mentions).then_with(|| a.name.cmp(&b.name)));
+        lines.truncate(limit);
+        Ok(Listing::Entities(lines))
+    }
+
+    /// The first relations by subject, predicate and object.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_relations(&self, limit: usize) -> Result<Listing, QueryError> {
+        let mut subjects = BTreeSet::new();
+        for segment in self.segments() {
+            for row in segment.relations()?.iter() {
+                subjects.insert(Key(segment.entity(EntitySlot(row.subject))?.key));
+            }
+        }
+        let mut lines = Vec::new();
+        for subject in subjects {
+            lines.extend(self.relation_lines(subject, usize::MAX, true)?);
+        }
+        lines.sort_by(|a, b| (&a.subject, &a.predicate, &a.object).cmp(&(&b.subject, &b.predicate, &b.object)));
+        lines.truncate(limit);
+        Ok(Listing::Relations(lines))
+    }
+
+    fn describe_document(&self, id: DocumentId, limit: usize) -> Result<Description, QueryError> {
+        let document = self.document(id)?;
+        let chunks = document.chunks().take(limit).map(|chunk| Ok(self.chunk(chunk)?.key()?));
+        Ok(Description::Document {
+            key: document.key()?.to_owned(),
+            title: document.title()?.to_owned(),
+            source: document.source()?.to_owned(),
+            media_type: document.media_type()?.to_owned(),
+            metadata: node::object(document.metadata()?),
+            bytes: document.text_bytes(),
+            fingerprint: document.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect(),
+            chunks: chunks.collect::<Result<_, QueryError>>()?,
+        })
+    }
+
+    fn describe_chunk(&self, id: ChunkId, limit: usize) -> Result<Description, QueryError> {
+        let chunk = self.chunk(id)?;
+        let names = |keys: Vec<Key>| -> Result<Vec<String>, QueryError> {
+            keys.into_iter().take(limit).map(|key| Ok(self.entity_name(key)?.unwrap_or_default())).collect()
+        };
+        let mut similar = Vec::new();
+        for edges in self.edges() {
+            for (target, weight) in edges.neighbours(id)?.filter(|(target, _)| self.is_live(*target)).take(limit) {
+                similar.push((self.chunk(target)?.key()?, weight));
+            }
+        }
+        Ok(Description::Chunk {
+            key: chunk.key()?,
+            document: chunk.document()?.key()?.to_owned(),
+            kind: chunk.kind(),
+            heading: chunk.heading()?.to_owned(),
+            metadata: node::object(chunk.metadata()?),
+            start: chunk.range().start,
+            end: chunk.range().end,
+            text: chunk.text()?,
+            mentions: names(self.entities_in(id)?)?,
+            defines: names(self.defined_by(id)?)?,
+            similar,
+        })
+    }
+
+    /// Keys of all live entities, ascending.
+    pub(crate) fn live_entities(&self) -> Result<Vec<Key>, QueryError> {
+        if let Some(links) = self.links().filter(|links| links.entry().facts == self.manifest().facts) {
+            return Ok(links.entities()?.iter().map(|row| Key(row.key)).collect());
+        }
+        let mut keys = BTreeSet::new();
+        for segment in self.segments() {
+            keys.extend(segment.entities()?.iter().map(|row| Key(row.key)));
+        }
+        let mut live = Vec::with_capacity(keys.len());
+        for key in keys {
+            if self.is_live_entity(key)? {
+                live.push(key);
+            }
+        }
+        Ok(live)
+    }
+
+    fn entity_line(&self, key: Key) -> Result<EntityLine, QueryError> {
+        let mut kind = String::new();
+        if let Some(links) = self.links()
+            && let Some(slot) = links.find(key)?
+        {
+            links.string(links.entity(slot)?.kind)?.clone_into(&mut kind);
+        }
+        for segment in self.segments() {
+            if kind.is_empty()
+                && let Some(slot) = segment.find_entity(key)?
+            {
+                segment.string(segment.entity(slot)?.kind)?.clone_into(&mut kind);
+            }
+        }
+        Ok(EntityLine {
+            name: self.entity_name(key)?.unwrap_or_default(),
+            kind,
+            mentions: self.chunks_mentioning(key)?.len() as u64,
+            definitions: self.definitions_of(key)?.len() as u64,
+        })
+    }
+
+    /// Relations of an entity, or only those that start from it.
+    fn relation_lines(&self, entity: Key, limit: usize, starting: bool) -> Result<Vec<RelationLine>, QueryError> {
+        let name = self.entity_name(entity)?.unwrap_or_default();
+        let mut lines = Vec::new();
+        for ((predicate, other, reversed), relation) in self.relations_of(entity)? {
+            if (reversed && starting) || lines.len() >= limit {
+                continue;
+            }
+            let mut evidence = BTreeSet::new();
+            for source in relation.sources {
+                evidence.insert(match source.chunk {
+                    NO_CHUNK => self.document(DocumentId(source.document))?.key()?.to_owned(),
+                    chunk => self.chunk(ChunkId(chunk))?.key()?,
+                });
+            }
+            let other = self.entity_name(other)?.unwrap_or_default();
+            let (subject, object) = if reversed { (other, name.clone()) } else { (name.clone(), other) };
+            let evidence = evidence.into_iter().collect();
+            lines.push(RelationLine { subject, predicate, object, weight: relation.weight, evidence });
+        }
+        Ok(lines)
+    }
+}

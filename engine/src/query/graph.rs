@@ -1,0 +1,191 @@
+//! The graph that `expand` walks: one step from a node along one kind of edge.
+
+use crate::error::Damage;
+use crate::query::Node;
+use crate::snapshot::Snapshot;
+use hedgerow_format::segment::{EvidenceRow, RelationRow};
+use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A kind of edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeKind {
+    /// Chunk to the entities that it mentions.
+    Mentions,
+    /// Entity to entity.
+    Relations,
+    /// Chunk to chunk, by similarity.
+    Similar,
+    /// Entity to the chunk that defines it.
+    Defines,
+    /// Chunk to the next chunk of its document.
+    Next,
+}
+
+impl EdgeKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Mentions, Self::Relations, Self::Similar, Self::Defines, Self::Next];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mentions => "mentions",
+            Self::Relations => "relations",
+            Self::Similar => "similar",
+            Self::Defines => "defines",
+            Self::Next => "next",
+        }
+    }
+}
+
+/// One edge out of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Edge {
+    pub kind: EdgeKind,
+    /// The predicate of a relation; else empty.
+    pub label: String,
+    pub target: Node,
+    pub weight: f32,
+    /// Whether the edge is walked against its direction.
+    pub reversed: bool,
+}
+
+/// The live sources of a relation, over all segments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Relation {
+    pub weight: f32,
+    pub sources: Vec<EvidenceRow>,
+}
+
+impl Snapshot {
+    /// Every edge of a kind out of a node, `forward` along its direction, `backward` against it.
+    pub(super) fn edges_of(
+        &self,
+        node: Node,
+        kind: EdgeKind,
+        forward: bool,
+        backward: bool,
+    ) -> Result<Vec<Edge>, Damage> {
+        let mut edges = Vec::new();
+        let mut add = |target: Node, weight: f32, reversed: bool| {
+            edges.push(Edge { kind, label: String::new(), target, weight, reversed });
+        };
+        match (kind, node) {
+            (EdgeKind::Mentions, Node::Chunk(chunk)) if forward => {
+                self.entities_in(chunk)?.into_iter().for_each(|entity| add(Node::Entity(entity), 1.0, false));
+            }
+            (EdgeKind::Mentions, Node::Entity(entity)) if backward => {
+                self.chunks_mentioning(entity)?.into_iter().for_each(|chunk| add(Node::Chunk(chunk), 1.0, true));
+            }
+            (EdgeKind::Defines, Node::Entity(entity)) if forward => {
+                self.definitions_of(entity)?.into_iter().for_each(|chunk| add(Node::Chunk(chunk), 1.0, false));
+            }
+            (EdgeKind::Defines, Node::Chunk(chunk)) if backward => {
+                self.defined_by(chunk)?.into_iter().for_each(|entity| add(Node::Entity(entity), 1.0, true));
+            }
+            (EdgeKind::Similar, Node::Chunk(chunk)) => {
+                for edges in self.edges() {
+                    for (target, weight) in edges.neighbours(chunk)?.filter(|(target, _)| self.is_live(*target)) {
+                        add(Node::Chunk(target), weight, false);
+                    }
+                }
+            }
+            (EdgeKind::Next, Node::Chunk(id)) => {
+                let chunk = self.chunk(id)?;
+                let mut siblings = chunk.document()?.chunks();
+                let position = ChunkId(chunk.ordinal()).index();
+                if backward && position > 0 {
+                    siblings.nth(position - 1).into_iter().for_each(|before| add(Node::Chunk(before), 1.0, true));
+                    siblings.next();
+                } else {
+                    siblings.nth(position);
+                }
+                if forward {
+                    siblings.next().into_iter().for_each(|after| add(Node::Chunk(after), 1.0, false));
+                }
+            }
+            (EdgeKind::Relations, Node::Entity(entity)) => {
+                for ((label, other, reversed), relation) in self.relations_of(entity)? {
+                    if (reversed && backward) || (!reversed && forward) {
+                        edges.push(Edge {
+                            kind,
+                            label,
+                            target: Node::Entity(other),
+                            weight: relation.weight,
+                            reversed,
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(edges)
+    }
+
+    /// Entities in a chunk: those that count by the links projection, or by its segment where there is none.
+    pub(super) fn entities_in(&self, chunk: ChunkId) -> Result<Vec<Key>, Damage> {
+        if let Some(links) = self.links().filter(|links| chunk.0 < links.entry().chunks_end) {
+            return links.mentions(chunk)?.iter().map(|slot| Ok(Key(links.entity(EntitySlot(slot))?.key))).collect();
+        }
+        let view = self.chunk(chunk)?;
+        let segment = view.segment();
+        segment.mentions(chunk)?.map(|mention| Ok(Key(segment.entity(mention.entity)?.key))).collect()
+    }
+
+    /// Live chunks that mention an entity, ascending.
+    pub(super) fn chunks_mentioning(&self, entity: Key) -> Result<Vec<ChunkId>, Damage> {
+        let mut chunks = Vec::new();
+        let mut covered = 0;
+        if let Some(links) = self.links() {
+            covered = links.entry().chunks_end;
+            if let Some(slot) = links.find(entity)? {
+                chunks.extend(links.mentioning(slot)?.iter().map(ChunkId));
+            }
+        }
+        for segment in self.segments().iter().filter(|segment| segment.chunk_ids().start >= covered) {
+            if let Some(slot) = segment.find_entity(entity)? {
+                chunks.extend(segment.mentioning(slot)?);
+            }
+        }
+        chunks.retain(|chunk| self.is_live(*chunk));
+        Ok(chunks)
+    }
+
+    /// Live chunks that define an entity, ascending.
+    pub(super) fn definitions_of(&self, entity: Key) -> Result<Vec<ChunkId>, Damage> {
+        let Some(links) = self.links() else { return Ok(Vec::new()) };
+        let Some(slot) = links.find(entity)? else { return Ok(Vec::new()) };
+        Ok(links.definitions(slot)?.iter().map(ChunkId).filter(|chunk| self.is_live(*chunk)).collect())
+    }
+
+    /// Entities that a chunk defines.
+    pub(super) fn defined_by(&self, chunk: ChunkId) -> Result<Vec<Key>, Damage> {
+        let Some(links) = self.links() else { return Ok(Vec::new()) };
+        links.defining(chunk)?.iter().map(|slot| Ok(Key(links.entity(EntitySlot(slot))?.key))).collect()
+    }
+
+    /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources.
+    pub(super) fn relations_of(&self, entity: Key) -> Result<BTreeMap<(String, Key, bool), Relation>, Damage> {
+        let mut found: BTreeMap<(String, Key, bool), Relation> = BTreeMap::new();
+        for segment in self.segments() {
+            let Some(slot) = segment.find_entity(entity)? else { continue };
+            let out = segment.relations_from(slot)?.map(|row| (row, false));
+            for (row, reversed) in out.chain(segment.relations_to(slot)?.map(|row| (row, true))) {
+                let RelationRow { subject, object, .. } = row;
+                let other = Key(segment.entity(EntitySlot(if reversed { subject } else { object }))?.key);
+                let label = segment.string(row.predicate)?.to_owned();
+                for source in
+                    segment.evidence(&row)?.filter(|source| self.is_live_document(DocumentId(source.document)))
+                {
+                    let relation = found.entry((label.clone(), other, reversed)).or_default();
+                    relation.weight += source.weight;
+                    relation.sources.push(source);
+                }
+            }
+        }
+        Ok(found)
+    }
+}

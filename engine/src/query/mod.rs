@@ -1,0 +1,21 @@
+//! Questions, walks and look-ups over one snapshot.
+
+mod answer;
+mod ask;
+mod describe;
+mod expand;
+pub mod filter;
+mod graph;
+mod legs;
+mod names;
+mod node;
+mod rank;
+
+pub use answer::{
+    Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
+};
+pub use ask::{Question, Recipe, Strategy};
+pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, RelationLine};
+pub use expand::{Direction, ExpandOptions, Expansion, PathEdge, Reached};
+pub use graph::EdgeKind;
+pub use node::Node;

@@ -1,0 +1,397 @@
+//! Views of a segment's facts. Every answer is checked: a damaged segment gives [`Damage`], never nonsense.
+
+use crate::error::Damage;
+use crate::storage::VerifiedFile;
+use hedgerow_format::manifest::SegmentEntry;
+use hedgerow_format::section::{SectionKind, Sections};
+use hedgerow_format::segment::{
+    self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, RangeRow, RelationRow,
+    SegmentShape, SpaceRow, TermRow,
+};
+use hedgerow_format::text::TextView;
+use hedgerow_format::{ChunkId, DocumentId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U16s, U32s};
+use roaring::RoaringBitmap;
+use std::ops::Range;
+
+/// An open segment.
+#[derive(Debug)]
+pub struct Segment {
+    file: VerifiedFile,
+    entry: SegmentEntry,
+}
+
+/// An entity in a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct MentionView<'a> {
+    /// Slot of the entity.
+    pub entity: EntitySlot,
+    /// How it comes to stand there.
+    pub flags: u16,
+    rows: Rows<'a, RangeRow>,
+    first: usize,
+    count: usize,
+}
+
+impl MentionView<'_> {
+    /// Its occurrences, as bytes of the document's text.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u32>> {
+        self.rows.range(self.first..self.first.saturating_add(self.count)).map(|row| row.start..row.end)
+    }
+}
+
+/// The chunks that a term stands in, with its frequencies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Postings<'a> {
+    /// Chunk slots, ascending.
+    pub chunks: U32s<'a>,
+    /// Frequencies beside them.
+    pub frequencies: U16s<'a>,
+}
+
+/// The vectors of a space.
+#[derive(Clone, Copy, Debug)]
+pub struct SpaceView<'a> {
+    /// Name of the space.
+    pub name: &'a str,
+    /// Identity of the model.
+    pub model: &'a str,
+    /// Components of a vector.
+    pub dimensions: usize,
+    /// Chunk ids, ascending.
+    pub chunks: U32s<'a>,
+    /// The vectors beside them, little-endian `f32`.
+    pub components: &'a [u8],
+}
+
+impl Segment {
+    /// The segment that `entry` describes, in an open file.
+    #[must_use]
+    pub fn new(file: VerifiedFile, entry: SegmentEntry) -> Self {
+        Self { file, entry }
+    }
+
+    /// What the manifest says of it.
+    #[must_use]
+    pub fn entry(&self) -> &SegmentEntry {
+        &self.entry
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &VerifiedFile {
+        &self.file
+    }
+
+    /// Ids of its documents.
+    #[must_use]
+    pub fn document_ids(&self) -> Range<u32> {
+        self.entry.first_document..self.entry.first_document.saturating_add(self.entry.documents)
+    }
+
+    /// Ids of its chunks.
+    #[must_use]
+    pub fn chunk_ids(&self) -> Range<u32> {
+        self.entry.first_chunk..self.entry.first_chunk.saturating_add(self.entry.chunks)
+    }
+
+    /// Slot of a document or chunk from its id.
+    fn slot(first: u32, id: u32) -> usize {
+        id.checked_sub(first).and_then(|slot| usize::try_from(slot).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// Id of the document that the caller calls by a name with this key. Reads a few rows: keys are evenly spread.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn find_document(&self, key: Key) -> Result<Option<DocumentId>, Damage> {
+        let rows: Rows<'_, DocumentRow> = self.rows(SectionKind::Documents)?;
+        let found = find_key(rows.len(), key, |slot| rows.get(slot).map(|row| Key(row.key)));
+        Ok(found.and_then(|slot| u32::try_from(slot).ok()).map(|slot| DocumentId(self.entry.first_document + slot)))
+    }
+
+    /// Slot of the entity with this key. Reads a few rows: keys are evenly spread.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn find_entity(&self, key: Key) -> Result<Option<EntitySlot>, Damage> {
+        let rows: Rows<'_, EntityRow> = self.rows(SectionKind::Entities)?;
+        let found = find_key(rows.len(), key, |slot| rows.get(slot).map(|row| Key(row.key)));
+        Ok(found.and_then(|slot| u32::try_from(slot).ok()).map(EntitySlot))
+    }
+
+    /// A document's row.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn document(&self, id: DocumentId) -> Result<DocumentRow, Damage> {
+        self.row(SectionKind::Documents, Self::slot(self.entry.first_document, id.0))
+    }
+
+    /// A chunk's row.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn chunk(&self, id: ChunkId) -> Result<ChunkRow, Damage> {
+        self.row(SectionKind::Chunks, Self::slot(self.entry.first_chunk, id.0))
+    }
+
+    /// Id of the document that a chunk of this segment belongs to.
+    #[must_use]
+    pub fn document_of(&self, chunk: &ChunkRow) -> DocumentId {
+        DocumentId(self.entry.first_document.saturating_add(chunk.document))
+    }
+
+    /// Id of a document's chunk.
+    #[must_use]
+    pub fn chunk_of(&self, document: &DocumentRow, ordinal: u32) -> ChunkId {
+        ChunkId(self.entry.first_chunk.saturating_add(document.first_chunk).saturating_add(ordinal))
+    }
+
+    /// Bytes of a document's text. Decompresses the blocks that they lie in.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn text(&self, document: &DocumentRow, range: Range<u32>) -> Result<String, Damage> {
+        let bytes = self.section(SectionKind::Text)?;
+        let view = TextView { blocks: self.rows(SectionKind::TextBlocks)?, bytes };
+        let start = document.text_offset.saturating_add(u64::from(range.start.min(document.text_bytes)));
+        let end = document.text_offset.saturating_add(u64::from(range.end.min(document.text_bytes)));
+        view.read(start..end).map_err(|error| self.file.damage(error))
+    }
+
+    /// The texts of consecutive documents, one after another, from the first one's first byte to the last one's last.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn texts(&self, first: &DocumentRow, last: &DocumentRow) -> Result<String, Damage> {
+        let view = TextView { blocks: self.rows(SectionKind::TextBlocks)?, bytes: self.section(SectionKind::Text)? };
+        let end = last.text_offset.saturating_add(u64::from(last.text_bytes));
+        view.read(first.text_offset..end).map_err(|error| self.file.damage(error))
+    }
+
+    /// All documents, ascending by key.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn documents(&self) -> Result<Rows<'_, DocumentRow>, Damage> {
+        self.rows(SectionKind::Documents)
+    }
+
+    /// A string that a row refers to.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn string(&self, place: TextRef) -> Result<&str, Damage> {
+        self.file.string(place).map_err(|error| self.file.damage(error))
+    }
+
+    /// All entities, ascending by key.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn entities(&self) -> Result<Rows<'_, EntityRow>, Damage> {
+        self.rows(SectionKind::Entities)
+    }
+
+    /// An entity's row.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn entity(&self, slot: EntitySlot) -> Result<EntityRow, Damage> {
+        self.row(SectionKind::Entities, slot.index())
+    }
+
+    /// The entities in a chunk, ascending by slot.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn mentions(&self, chunk: ChunkId) -> Result<impl Iterator<Item = MentionView<'_>>, Damage> {
+        let slot = Self::slot(self.entry.first_chunk, chunk.0);
+        let range = self.u32s(SectionKind::MentionOffsets)?.row(slot);
+        let rows: Rows<'_, RangeRow> = self.rows(SectionKind::MentionRanges)?;
+        let mentions: Rows<'_, MentionRow> = self.rows(SectionKind::Mentions)?;
+        Ok(mentions.range(range).map(move |mention| MentionView {
+            entity: EntitySlot(mention.entity),
+            flags: mention.flags,
+            rows,
+            first: usize::try_from(mention.first_range).unwrap_or(usize::MAX),
+            count: usize::from(mention.ranges),
+        }))
+    }
+
+    /// The chunks that mention an entity, ascending.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn mentioning(&self, entity: EntitySlot) -> Result<impl Iterator<Item = ChunkId>, Damage> {
+        let range = self.u32s(SectionKind::MentioningOffsets)?.row(entity.index());
+        let first = self.entry.first_chunk;
+        Ok(self.u32s(SectionKind::Mentioning)?.slice(range).iter().map(move |slot| ChunkId(first.saturating_add(slot))))
+    }
+
+    /// All relations, ascending by subject, predicate and object.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn relations(&self) -> Result<Rows<'_, RelationRow>, Damage> {
+        self.rows(SectionKind::Relations)
+    }
+
+    /// The relations that start from an entity.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn relations_from(&self, subject: EntitySlot) -> Result<impl Iterator<Item = RelationRow>, Damage> {
+        let range = self.u32s(SectionKind::RelationOffsets)?.row(subject.index());
+        Ok(self.relations()?.range(range))
+    }
+
+    /// The relations that lead to an entity.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn relations_to(&self, object: EntitySlot) -> Result<impl Iterator<Item = RelationRow>, Damage> {
+        let range = self.u32s(SectionKind::RelatingOffsets)?.row(object.index());
+        let relations = self.relations()?;
+        let rows = self.u32s(SectionKind::Relating)?.slice(range);
+        Ok(rows.iter().filter_map(move |row| relations.get(usize::try_from(row).ok()?)))
+    }
+
+    /// The sources of a relation.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn evidence(&self, relation: &RelationRow) -> Result<impl Iterator<Item = EvidenceRow>, Damage> {
+        let first = usize::try_from(relation.first_evidence).unwrap_or(usize::MAX);
+        let count = usize::try_from(relation.evidence).unwrap_or(usize::MAX);
+        let rows: Rows<'_, EvidenceRow> = self.rows(SectionKind::Evidence)?;
+        Ok(rows.range(first..first.saturating_add(count)))
+    }
+
+    /// Where a term stands.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn postings(&self, term: &str) -> Result<Postings<'_>, Damage> {
+        let dictionary = segment::dictionary(self.section(SectionKind::TermDictionary)?);
+        let dictionary = dictionary.map_err(|error| self.file.damage(error))?;
+        let Some(row) = dictionary.and_then(|map| map.get(term)) else { return Ok(Postings::default()) };
+        let row: TermRow = self.row(SectionKind::Terms, usize::try_from(row).unwrap_or(usize::MAX))?;
+        let first = usize::try_from(row.first_posting).unwrap_or(usize::MAX);
+        let range = first..first.saturating_add(usize::try_from(row.postings).unwrap_or(usize::MAX));
+        let frequencies = self.file.u16s(SectionKind::PostingFrequencies).map_err(|error| self.file.damage(error))?;
+        let chunks = self.u32s(SectionKind::PostingChunks)?.slice(range.clone());
+        Ok(Postings { chunks, frequencies: frequencies.slice(range) })
+    }
+
+    /// Number of terms of each chunk, by slot.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn lengths(&self) -> Result<U32s<'_>, Damage> {
+        self.u32s(SectionKind::ChunkLengths)
+    }
+
+    /// The vector spaces that the segment has vectors in.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn spaces(&self) -> Result<Vec<SpaceView<'_>>, Damage> {
+        let rows: Rows<'_, SpaceRow> = self.rows(SectionKind::Spaces)?;
+        let (chunks, components) = (self.u32s(SectionKind::VectorChunks)?, self.section(SectionKind::Vectors)?);
+        rows.iter()
+            .map(|row| {
+                let first = usize::try_from(row.first_vector).unwrap_or(usize::MAX);
+                let last = first.saturating_add(usize::try_from(row.vectors).unwrap_or(usize::MAX));
+                let dimensions = usize::try_from(row.dimensions).unwrap_or(usize::MAX);
+                let start = usize::try_from(row.first_component).ok().and_then(|first| first.checked_mul(4));
+                let bytes = dimensions.checked_mul(4).and_then(|row| row.checked_mul(last.saturating_sub(first)));
+                let place =
+                    start.zip(bytes).and_then(|(start, bytes)| components.get(start..start.checked_add(bytes)?));
+                let shape = || FormatError::Invariant { section: "vectors", rule: "S-VEC-3", row: 0 };
+                Ok(SpaceView {
+                    name: self.string(row.name)?,
+                    model: self.string(row.model)?,
+                    dimensions,
+                    chunks: chunks.slice(first..last),
+                    components: place.ok_or_else(|| self.file.damage(shape()))?,
+                })
+            })
+            .collect()
+    }
+
+    /// Documents of earlier segments that its commit deleted.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn dead_documents(&self) -> Result<RoaringBitmap, Damage> {
+        segment::dead_documents(&self.file).map_err(|error| self.file.damage(error))
+    }
+
+    /// Vectors of earlier segments that its commit replaced: space and chunk.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn dead_vectors(&self) -> Result<Vec<(&str, ChunkId)>, Damage> {
+        let rows: Rows<'_, DeadVectorRow> = self.rows(SectionKind::DeadVectors)?;
+        rows.iter().map(|row| Ok((self.string(row.space)?, ChunkId(row.chunk)))).collect()
+    }
+
+    /// Checks every byte and every invariant.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn verify(&self) -> Result<(), Damage> {
+        self.file.check_all()?;
+        let SegmentEntry { first_document, documents, first_chunk, chunks, .. } = self.entry;
+        let shape = SegmentShape { first_document, documents, first_chunk, chunks };
+        segment::validate(&self.file, shape).map_err(|error| self.file.damage(error))
+    }
+
+    fn section(&self, kind: SectionKind) -> Result<&[u8], Damage> {
+        self.file.section(kind).map_err(|error| self.file.damage(error))
+    }
+
+    fn u32s(&self, kind: SectionKind) -> Result<U32s<'_>, Damage> {
+        self.file.u32s(kind).map_err(|error| self.file.damage(error))
+    }
+
+    fn rows<R: Record>(&self, kind: SectionKind) -> Result<Rows<'_, R>, Damage> {
+        self.file.rows(kind).map_err(|error| self.file.damage(error))
+    }
+
+    fn row<R: Record>(&self, kind: SectionKind, row: usize) -> Result<R, Damage> {
+        let broken = || FormatError::Shape {
+            section: kind.name(),
+            expected: format!("a row {row}"),
+            found: "a row that is not there".into(),
+        };
+        self.rows(kind)?.get(row).ok_or_else(|| self.file.damage(broken()))
+    }
+}
+
+/// Position of a key among `rows` rows that ascend by key, by interpolation: keys are hashes and so evenly spread.
+pub(crate) fn find_key(rows: usize, key: Key, at: impl Fn(usize) -> Option<Key>) -> Option<usize> {
+    let high_bits = |key: Key| u128::from(u64::from_be_bytes(key.0.first_chunk().copied().unwrap_or_default()));
+    let (mut low, mut high) = (0, rows);
+    let (mut below, mut above) = (0_u128, u128::from(u64::MAX));
+    let wanted = high_bits(key);
+    let mut probes = 0;
+    while low < high {
+        // After a few probes of a file whose keys are not spread, plain halving bounds the search.
+        let middle = if probes < 8 && above > below && (below..=above).contains(&wanted) {
+            let span = (high - low - 1) as u128;
+            low + usize::try_from(span * (wanted - below) / (above - below)).unwrap_or(0)
+        } else {
+            low + (high - low) / 2
+        };
+        probes += 1;
+        let found = at(middle)?;
+        match found.cmp(&key) {
+            std::cmp::Ordering::Equal => return Some(middle),
+            std::cmp::Ordering::Less => (low, below) = (middle + 1, high_bits(found)),
+            std::cmp::Ordering::Greater => (high, above) = (middle, high_bits(found)),
+        }
+    }
+    None
+}

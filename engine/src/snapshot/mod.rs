@@ -1,0 +1,242 @@
+//! One pinned generation: reads across segments, and skips what is dead.
+
+mod open;
+mod views;
+
+pub use open::Faults;
+pub use views::{ChunkView, DocumentView};
+
+use crate::error::Damage;
+use crate::projection::{Edges, Links};
+use crate::segment::{Segment, SpaceView};
+use hedgerow_format::manifest::Manifest;
+use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
+use roaring::RoaringBitmap;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// A generation of the store: it never changes, and lives as long as someone holds it.
+///
+/// Every file that it needs was opened before it came to be, so no writer and no sweep can take anything from it.
+#[derive(Debug)]
+pub struct Snapshot {
+    manifest: Manifest,
+    segments: Vec<Arc<Segment>>,
+    links: Option<Arc<Links>>,
+    edges: Vec<Arc<Edges>>,
+    dead_documents: RoaringBitmap,
+    dead_chunks: RoaringBitmap,
+    /// By space: chunks whose vectors in segments before the position no longer count.
+    dead_vectors: BTreeMap<String, Vec<(ChunkId, usize)>>,
+    faults: Faults,
+    statistics: OnceLock<Statistics>,
+}
+
+/// Counts over live rows only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Documents.
+    pub documents: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Terms of all chunks, repeated ones included.
+    pub terms: u64,
+}
+
+/// A vector space of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Its name.
+    pub name: String,
+    /// Identity of the model that made its vectors.
+    pub model: String,
+    /// Components of a vector.
+    pub dimensions: usize,
+    /// Vectors that count.
+    pub vectors: u64,
+}
+
+impl Snapshot {
+    /// Number of the commit that made this generation.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.manifest.generation
+    }
+
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// The links projection, unless it is missing or damaged.
+    pub(crate) fn links(&self) -> Option<&Arc<Links>> {
+        self.links.as_ref()
+    }
+
+    /// The edges projections that can be read, one a vector space.
+    pub(crate) fn edges(&self) -> &[Arc<Edges>] {
+        &self.edges
+    }
+
+    /// Projections that could not be opened; answers are incomplete without them.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// What an answer lacks: projections that are missing, damaged or behind, and how many chunks they don't cover.
+    #[must_use]
+    pub fn incomplete(&self) -> Vec<String> {
+        let mut lacks = self.faults.messages.clone();
+        let behind = |name: &str, facts: u64, chunks_end: u32| {
+            let missing = self.chunk_ids().filter(|id| id.0 >= chunks_end).count();
+            (facts != self.manifest.facts)
+                .then(|| format!("{name} is behind: {missing} chunks are not covered; run refresh"))
+        };
+        match &self.links {
+            Some(links) => lacks.extend(behind("the links projection", links.entry().facts, links.entry().chunks_end)),
+            None if self.faults.messages.is_empty() && !self.segments.is_empty() => {
+                lacks.push("there is no links projection: definition links are not followed; run refresh".into());
+            }
+            None => {}
+        }
+        for edges in &self.edges {
+            lacks.extend(behind("the edges projection", edges.entry().facts, edges.entry().chunks_end));
+        }
+        lacks
+    }
+
+    /// Whether a document counts.
+    #[must_use]
+    pub fn is_live_document(&self, id: DocumentId) -> bool {
+        !self.dead_documents.contains(id.0)
+    }
+
+    /// Whether a chunk counts.
+    #[must_use]
+    pub fn is_live(&self, id: ChunkId) -> bool {
+        self.dead_chunks.is_empty() || !self.dead_chunks.contains(id.0)
+    }
+
+    /// One above the highest chunk id.
+    #[must_use]
+    pub fn chunks_end(&self) -> usize {
+        ChunkId(self.manifest.chunks_end).index()
+    }
+
+    /// Ids of all live chunks, ascending.
+    pub fn chunk_ids(&self) -> impl Iterator<Item = ChunkId> {
+        self.segments.iter().flat_map(|segment| segment.chunk_ids()).map(ChunkId).filter(|id| self.is_live(*id))
+    }
+
+    /// Ids of all live documents, ascending.
+    pub fn document_ids(&self) -> impl Iterator<Item = DocumentId> {
+        let ids = self.segments.iter().flat_map(|segment| segment.document_ids()).map(DocumentId);
+        ids.filter(|id| self.is_live_document(*id))
+    }
+
+    /// The live document that the caller calls `name`. Probes every segment, newest first.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn find_document(&self, name: &str) -> Result<Option<DocumentView<'_>>, Damage> {
+        let key = Key::of_document(name);
+        for segment in self.segments.iter().rev() {
+            if let Some(id) = segment.find_document(key)?.filter(|id| self.is_live_document(*id)) {
+                return DocumentView::of(segment, id).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A document.
+    ///
+    /// # Errors
+    /// [`Damage`] where there is no such document, as an id from a damaged file would have it.
+    pub fn document(&self, id: DocumentId) -> Result<DocumentView<'_>, Damage> {
+        let position = self.segments.partition_point(|segment| segment.document_ids().end <= id.0);
+        let segment = self.segments.get(position).filter(|segment| segment.document_ids().contains(&id.0));
+        DocumentView::of(segment.ok_or_else(|| unknown("a document", id.0))?, id)
+    }
+
+    /// A chunk.
+    ///
+    /// # Errors
+    /// [`Damage`] where there is no such chunk, as an id from a damaged file would have it.
+    pub fn chunk(&self, id: ChunkId) -> Result<ChunkView<'_>, Damage> {
+        let position = self.segments.partition_point(|segment| segment.chunk_ids().end <= id.0);
+        let segment = self.segments.get(position).filter(|segment| segment.chunk_ids().contains(&id.0));
+        ChunkView::of(segment.ok_or_else(|| unknown("a chunk", id.0))?, id)
+    }
+
+    /// Counts over what is live. Reads the lengths of all chunks once.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn statistics(&self) -> Result<Statistics, Damage> {
+        if let Some(known) = self.statistics.get() {
+            return Ok(*known);
+        }
+        let mut counts = Statistics { documents: self.document_ids().count() as u64, ..Statistics::default() };
+        for segment in &self.segments {
+            for (id, length) in segment.chunk_ids().zip(segment.lengths()?.iter()) {
+                if self.is_live(ChunkId(id)) {
+                    counts.chunks += 1;
+                    counts.terms += u64::from(length);
+                }
+            }
+        }
+        Ok(*self.statistics.get_or_init(|| counts))
+    }
+
+    /// The vector spaces of the store, by name.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn spaces(&self) -> Result<Vec<Space>, Damage> {
+        let mut spaces: BTreeMap<String, Space> = BTreeMap::new();
+        self.for_each_vector(None, |view, _, _| {
+            let space = spaces.entry(view.name.to_owned()).or_insert_with(|| Space {
+                name: view.name.to_owned(),
+                model: view.model.to_owned(),
+                dimensions: view.dimensions,
+                vectors: 0,
+            });
+            space.vectors += 1;
+        })?;
+        Ok(spaces.into_values().collect())
+    }
+
+    /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its
+    /// little-endian components.
+    pub(crate) fn for_each_vector<'s>(
+        &'s self,
+        space: Option<&str>,
+        mut visit: impl FnMut(&SpaceView<'s>, ChunkId, &'s [u8]),
+    ) -> Result<(), Damage> {
+        for (position, segment) in self.segments.iter().enumerate() {
+            for view in segment.spaces()? {
+                if space.is_some_and(|space| space != view.name) {
+                    continue;
+                }
+                let dead = self.dead_vectors.get(view.name).map(Vec::as_slice).unwrap_or_default();
+                let rows = view.components.chunks_exact((view.dimensions * 4).max(1));
+                for (chunk, row) in view.chunks.iter().map(ChunkId).zip(rows) {
+                    let replaced = || dead.iter().any(|(id, before)| *id == chunk && position < *before);
+                    if self.is_live(chunk) && (dead.is_empty() || !replaced()) {
+                        visit(&view, chunk, row);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown(what: &'static str, id: u32) -> Damage {
+    let (expected, found) = ("an id of this generation".into(), id.to_string());
+    Damage { file: "the manifest".into(), source: FormatError::Value { what, expected, found } }
+}

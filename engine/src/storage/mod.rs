@@ -1,0 +1,178 @@
+//! The only room that knows an operating system: files, maps, locks and syncs, behind one trait that can be simulated.
+
+mod backend;
+mod mapping;
+mod names;
+mod os;
+mod sink;
+mod verified;
+
+pub use backend::Backend;
+pub use mapping::Mapping;
+pub use names::{FileName, Folder};
+pub use os::RealDisk;
+pub use sink::{Sink, WriteFault, write_file};
+pub use verified::{FileFault, VerifiedFile};
+
+use crate::error::{OpenError, StorageError};
+use std::fmt::Debug;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The disk of one store. All names lie inside the store's folder.
+///
+/// A sync makes durable what was done before it to that file or folder, and nothing else: a new file needs both its own
+/// and its folder's.
+pub trait Vfs: Send + Sync + Debug {
+    /// Where the store is, for messages.
+    fn describe(&self) -> String;
+    /// Makes a new file, open for writing; refuses a name that is taken.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn create_new(&self, name: &FileName) -> io::Result<Box<dyn VFile>>;
+    /// Opens a regular file; links are not followed.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn open(&self, name: &FileName, access: Access) -> io::Result<Box<dyn VFile>>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn remove(&self, name: &FileName) -> io::Result<()>;
+    /// Renames a file, replacing what has the new name.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn rename(&self, from: &FileName, to: &FileName) -> io::Result<()>;
+    /// Names of the files in a folder, sorted.
+    ///
+    /// # Errors
+    /// Those of the system; none when the folder is missing, which reads as empty.
+    fn list(&self, folder: Folder) -> io::Result<Vec<String>>;
+    /// Makes a folder durable, unless it is there.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn make_folder(&self, folder: Folder) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn sync_folder(&self, folder: Folder) -> io::Result<()>;
+    /// Takes the exclusive lock on a file, made if missing; `None` when another has it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn try_lock(&self, name: &FileName) -> io::Result<Option<Box<dyn Debug + Send + Sync>>>;
+}
+
+/// An open file.
+pub trait VFile: Send + Sync + Debug {
+    /// Its length.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn len(&self) -> io::Result<u64>;
+    /// Fills `out` from `offset`.
+    ///
+    /// # Errors
+    /// Those of the system; [`io::ErrorKind::UnexpectedEof`] where the file ends early.
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Cuts the file or makes it longer with zeros.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn set_len(&self, length: u64) -> io::Result<()>;
+    /// Makes its bytes and length durable.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn sync(&self) -> io::Result<()>;
+    /// Its bytes, mapped or read.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn map(&self) -> io::Result<Mapping>;
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+/// What the engine takes from outside: a disk and randomness.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The disk.
+    pub disk: Arc<dyn Vfs>,
+    seed: Option<Arc<AtomicU64>>,
+}
+
+impl Env {
+    /// A folder of the operating system, which need not exist.
+    ///
+    /// # Errors
+    /// [`OpenError::NotAStore`] where the path is a file.
+    pub fn folder(path: &Path) -> Result<Self, OpenError> {
+        if path.exists() && !path.is_dir() {
+            return Err(OpenError::NotAStore {
+                path: path.to_owned(),
+                found: "it is a file, and a store is a folder".into(),
+            });
+        }
+        Ok(Self::new(Arc::new(RealDisk::new(path))))
+    }
+
+    /// The system's randomness.
+    #[must_use]
+    pub fn new(disk: Arc<dyn Vfs>) -> Self {
+        Self { disk, seed: None }
+    }
+
+    /// Randomness that follows from a seed, so that a run replays exactly.
+    #[must_use]
+    pub fn seeded(disk: Arc<dyn Vfs>, seed: u64) -> Self {
+        Self { disk, seed: Some(Arc::new(AtomicU64::new(seed))) }
+    }
+
+    /// A number that no file name had before, with overwhelming probability. It decides names, never content.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        match &self.seed {
+            None => RandomState::new().hash_one(std::process::id()),
+            Some(state) => {
+                // SplitMix64 (Steele, Lea and Flood 2014).
+                let mut z =
+                    state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^ (z >> 31)
+            }
+        }
+    }
+}
+
+/// Gives an error of the system its place.
+pub(crate) fn at(action: &'static str, name: &FileName) -> impl FnOnce(io::Error) -> StorageError {
+    let path = name.to_string();
+    move |source| StorageError { action, path, source }
+}
+
+/// Gives an error of the system on a folder its place.
+pub(crate) fn at_folder(action: &'static str, folder: Folder) -> impl FnOnce(io::Error) -> StorageError {
+    move |source| StorageError { action, path: folder.path().to_owned(), source }
+}

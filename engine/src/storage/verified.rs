@@ -1,0 +1,87 @@
+//! A file of the store whose every block is checked before it is first believed.
+
+use crate::error::{Damage, StorageError};
+use crate::storage::{Access, FileName, Mapping, Vfs, at};
+use hedgerow_format::FormatError;
+use hedgerow_format::file::{FileKind, Layout};
+use hedgerow_format::manifest::FileEntry;
+use hedgerow_format::section::{SectionKind, Sections};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An open, mapped file with its header and tables checked.
+#[derive(Debug)]
+pub struct VerifiedFile {
+    name: FileName,
+    mapping: Mapping,
+    layout: Layout,
+    /// One flag a section: its blocks have been checked.
+    checked: Vec<AtomicBool>,
+}
+
+/// Why a file could not be opened.
+#[derive(Debug)]
+pub enum FileFault {
+    /// The system refused.
+    Storage(StorageError),
+    /// It is not the file that was meant.
+    Damage(Damage),
+}
+
+impl VerifiedFile {
+    /// Opens the file that `entry` names and checks length, header and tables, and that it is the one that was meant.
+    ///
+    /// # Errors
+    /// [`FileFault`].
+    pub fn open(disk: &dyn Vfs, kind: FileKind, store: [u8; 16], entry: &FileEntry) -> Result<Self, FileFault> {
+        let name = FileName::of(kind, entry);
+        let open = || -> io::Result<Mapping> { disk.open(&name, Access::Read)?.map() };
+        let mapping = open().map_err(at("open", &name)).map_err(FileFault::Storage)?;
+        let damage = |source| FileFault::Damage(Damage { file: name.to_string(), source });
+        let layout = Layout::parse(kind, &mapping).map_err(damage)?;
+        if layout.header_hash != entry.header_hash || layout.header.store != store {
+            return Err(damage(FormatError::Hash { what: "the header" }));
+        }
+        let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { name, mapping, layout, checked })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn name(&self) -> FileName {
+        self.name
+    }
+
+    /// Where everything lies.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Gives what is wrong with this file its place.
+    #[must_use]
+    pub fn damage(&self, source: FormatError) -> Damage {
+        Damage { file: self.name.to_string(), source }
+    }
+
+    /// Checks every byte of the file.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn check_all(&self) -> Result<(), Damage> {
+        self.layout.check_all(&self.mapping).map_err(|error| self.damage(error))
+    }
+}
+
+impl Sections for VerifiedFile {
+    fn section(&self, kind: SectionKind) -> Result<&[u8], FormatError> {
+        let sections = self.layout.sections();
+        let Ok(position) = sections.binary_search_by_key(&kind, |section| section.kind) else { return Ok(&[]) };
+        let range = sections[position].range.clone();
+        if !self.checked[position].load(Ordering::Acquire) {
+            Layout::blocks_of(&range).try_for_each(|block| self.layout.check_block(&self.mapping, block))?;
+            self.checked[position].store(true, Ordering::Release);
+        }
+        Ok(&self.mapping[range])
+    }
+}

@@ -1,0 +1,268 @@
+//! The commit protocol of `SPEC.md`, step by step.
+
+use crate::catalog::State;
+use crate::error::{CommitError, StorageError};
+use crate::manifest;
+use crate::projection::{EdgesData, LinksData, build_edges, build_links};
+use crate::segment::{Place, Segment, build};
+use crate::snapshot::Snapshot;
+use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs, WriteFault, at, at_folder, write_file};
+use crate::writer::Writer;
+use crate::writer::resolve::Resolved;
+use hedgerow_format::file::{FileIdentity, FileKind};
+use hedgerow_format::manifest::{FileEntry, Manifest, ProjectionEntry, SegmentEntry};
+use std::collections::BTreeSet;
+use std::io;
+
+/// What a commit did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// The generation that holds it.
+    pub generation: u64,
+    /// Documents that were not there before.
+    pub added: u64,
+    /// Documents that took the place of an older one.
+    pub replaced: u64,
+    /// Documents that were there just so.
+    pub unchanged: u64,
+    /// Documents that were deleted.
+    pub deleted: u64,
+    /// Keys that were to be deleted and are not there.
+    pub missing: Vec<String>,
+    /// Chunks that were written.
+    pub chunks: u64,
+    /// Sources of relations that were added by name, apart from those inside documents.
+    pub relations: u64,
+    /// Vectors that were added by name, apart from those inside documents.
+    pub vectors: u64,
+}
+
+/// A projection that is to be published.
+#[derive(Debug)]
+pub enum Projected {
+    /// Definition links.
+    Links(LinksData),
+    /// Similarity edges of a space.
+    Edges(EdgesData),
+}
+
+/// A commit in the making: the manifest to be, the files it needs, the files that nothing will need.
+struct Draft {
+    manifest: Manifest,
+    written: Vec<FileName>,
+    dropped: Vec<FileName>,
+}
+
+impl Writer {
+    /// Writes a segment and makes it true.
+    pub(super) fn commit_facts(
+        &mut self,
+        env: &Env,
+        before: &Snapshot,
+        resolved: Resolved,
+    ) -> Result<(Committed, Snapshot), CommitError> {
+        let mut draft = self.draft(before);
+        let generation = draft.manifest.generation;
+        draft.manifest.facts = generation;
+        let place = Place { first_document: draft.manifest.documents_end, first_chunk: draft.manifest.chunks_end };
+        let end = |first: u32, count: u64| u32::try_from(count).ok().and_then(|count| first.checked_add(count));
+        let full = hedgerow_format::FormatError::Limit {
+            what: "the number of documents or chunks",
+            limit: u64::from(u32::MAX),
+        };
+        let documents = resolved.documents.len() as u64;
+        let chunks: u64 = resolved.documents.iter().map(|document| document.chunks.len() as u64).sum();
+        let ends = end(place.first_document, documents).zip(end(place.first_chunk, chunks)).ok_or(full)?;
+        let identity = self.name_file(env, before, FileKind::Segment);
+        let file =
+            write_file(&*env.disk, identity, |out| build(out, identity, place, &resolved.documents, &resolved.overlay))
+                .map_err(fault)?;
+        draft.written.push(FileName::of(FileKind::Segment, &file));
+        draft.manifest.segments.push(SegmentEntry {
+            file,
+            first_document: place.first_document,
+            documents: ends.0 - place.first_document,
+            first_chunk: place.first_chunk,
+            chunks: ends.1 - place.first_chunk,
+        });
+        (draft.manifest.documents_end, draft.manifest.chunks_end) = ends;
+        let snapshot = self.make_true(env, before, draft)?;
+        Ok((resolved.committed(generation), snapshot))
+    }
+
+    /// Writes projections and makes them the ones that count; each takes the place of its predecessor.
+    pub(super) fn commit_projections(
+        &mut self,
+        env: &Env,
+        before: &Snapshot,
+        made_from: &Snapshot,
+        projected: Vec<Projected>,
+    ) -> Result<Snapshot, CommitError> {
+        let mut draft = self.draft(before);
+        // A projection that could not be opened is replaced by the first one that is made.
+        let readable: BTreeSet<u64> = before
+            .links()
+            .map(|links| links.entry().file.number)
+            .into_iter()
+            .chain(before.edges().iter().map(|edges| edges.entry().file.number))
+            .collect();
+        draft.drop_projections(|entry| !readable.contains(&entry.file.number));
+        for projection in projected {
+            let (kind, chunks_end) = match &projection {
+                Projected::Links(data) => (FileKind::Links, data.chunks_end),
+                Projected::Edges(data) => (FileKind::Edges, data.chunks_end),
+            };
+            let identity = self.name_file(env, before, kind);
+            let written = write_file(&*env.disk, identity, |out| match &projection {
+                Projected::Links(data) => build_links(out, identity, data),
+                Projected::Edges(data) => build_edges(out, identity, data),
+            });
+            let file = match written {
+                Ok(file) => file,
+                Err(error) => return Err(draft.abandon(&*env.disk, fault(error))),
+            };
+            draft.written.push(FileName::of(kind, &file));
+            let replaced = replaced_by(before, &projection);
+            draft.drop_projections(|entry| replaced.contains(&entry.file.number));
+            let facts = made_from.manifest().facts;
+            draft.manifest.projections.push(ProjectionEntry { file, kind: kind.number(), chunks_end, facts });
+        }
+        self.make_true(env, before, draft)
+    }
+
+    fn draft(&self, before: &Snapshot) -> Draft {
+        let mut manifest = before.manifest().clone();
+        manifest.generation = self.state.manifest.number.max(self.generation_floor) + 1;
+        Draft { manifest, written: Vec::new(), dropped: vec![FileName::of(FileKind::Manifest, &self.state.manifest)] }
+    }
+
+    fn name_file(&mut self, env: &Env, before: &Snapshot, kind: FileKind) -> FileIdentity {
+        let number = self.state.next_file;
+        self.state.next_file += 1;
+        FileIdentity { kind, store: before.manifest().store, number, random: env.random() }
+    }
+
+    /// From files that are written and synced to a generation that is published.
+    fn make_true(&mut self, env: &Env, before: &Snapshot, mut draft: Draft) -> Result<Snapshot, CommitError> {
+        let disk = &*env.disk;
+        let removed = self.catalog.pending().to_vec();
+        let prepared = prepare(env, before, &mut draft, &removed);
+        let (entry, snapshot) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(draft.abandon(disk, error)),
+        };
+        let state = State { manifest: entry, ..self.state.clone() };
+        // The commit point.
+        if let Err(error) = self.catalog.commit(&state, &draft.dropped, &removed) {
+            return Err(self.poison(error.to_string()));
+        }
+        self.state = state;
+        if let Err(error) = manifest::publish(disk, env.random(), draft.manifest.store, &entry) {
+            return Err(self.poison(format!("committed but not published: {error}")));
+        }
+        Ok(snapshot)
+    }
+
+    fn poison(&mut self, reason: String) -> CommitError {
+        self.poisoned = Some(reason.clone());
+        CommitError::Unknown { reason }
+    }
+}
+
+impl Draft {
+    fn drop_projections(&mut self, is_dropped: impl Fn(&ProjectionEntry) -> bool) {
+        let dropped = &mut self.dropped;
+        self.manifest.projections.retain(|entry| {
+            let kept = !is_dropped(entry);
+            if !kept && let Some(kind) = FileKind::from_number(entry.kind) {
+                dropped.push(FileName::of(kind, &entry.file));
+            }
+            kept
+        });
+    }
+
+    /// Before the commit point an error leaves no trace: what was written is removed, or swept at the next open.
+    fn abandon(&self, disk: &dyn Vfs, error: CommitError) -> CommitError {
+        for name in &self.written {
+            disk.remove(name).ok();
+        }
+        error
+    }
+}
+
+/// Everything before the commit point: removes what earlier commits dropped, writes the manifest, syncs the folders,
+/// and opens and checks what was written.
+fn prepare(
+    env: &Env,
+    before: &Snapshot,
+    draft: &mut Draft,
+    removed: &[FileName],
+) -> Result<(FileEntry, Snapshot), CommitError> {
+    let disk = &*env.disk;
+    let mut folders: BTreeSet<Folder> = draft.written.iter().map(FileName::folder).collect();
+    for name in removed {
+        remove(disk, name)?;
+        folders.insert(name.folder());
+    }
+    let entry = manifest::write(disk, env.random(), &draft.manifest).map_err(fault)?;
+    draft.written.push(FileName::of(FileKind::Manifest, &entry));
+    folders.insert(Folder::Manifests);
+    for folder in folders {
+        disk.sync_folder(folder).map_err(at_folder("sync", folder))?;
+    }
+    let opened = manifest::read(disk, draft.manifest.store, &entry)
+        .and_then(|manifest| Snapshot::of_manifest(disk, manifest, Some(before)))
+        .and_then(|snapshot| check_new(disk, before, &snapshot).map(|()| snapshot));
+    Ok((entry, opened.map_err(file_fault)?))
+}
+
+/// Never publish what cannot be read: every block of every new file is checked.
+fn check_new(disk: &dyn Vfs, before: &Snapshot, after: &Snapshot) -> Result<(), FileFault> {
+    let known: BTreeSet<u64> = before.segments().iter().map(|segment| segment.entry().file.number).collect();
+    for segment in after.segments() {
+        let segment: &Segment = segment;
+        if !known.contains(&segment.entry().file.number) {
+            segment.file().check_all().map_err(FileFault::Damage)?;
+        }
+    }
+    let old = &before.manifest().projections;
+    for entry in after.manifest().projections.iter().filter(|entry| !old.contains(entry)) {
+        let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
+        let file = VerifiedFile::open(disk, kind, after.manifest().store, &entry.file)?;
+        file.check_all().map_err(FileFault::Damage)?;
+    }
+    Ok(())
+}
+
+/// Removes a file; one that is gone already is no error.
+pub(super) fn remove(disk: &dyn Vfs, name: &FileName) -> Result<(), StorageError> {
+    match disk.remove(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", name)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Numbers of the projections that this one takes the place of.
+fn replaced_by(before: &Snapshot, projection: &Projected) -> Vec<u64> {
+    match projection {
+        Projected::Links(_) => before.links().map(|links| links.entry().file.number).into_iter().collect(),
+        Projected::Edges(data) => {
+            let same = before.edges().iter().filter(|edges| edges.space().is_ok_and(|space| space == data.space));
+            same.map(|edges| edges.entry().file.number).collect()
+        }
+    }
+}
+
+fn fault(error: WriteFault) -> CommitError {
+    match error {
+        WriteFault::Storage(error) => CommitError::Storage(error),
+        WriteFault::Limit(error) => CommitError::Limit(error),
+    }
+}
+
+fn file_fault(fault: FileFault) -> CommitError {
+    match fault {
+        FileFault::Storage(error) => CommitError::Storage(error),
+        FileFault::Damage(damage) => CommitError::Damaged(damage),
+    }
+}

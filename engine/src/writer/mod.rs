@@ -1,0 +1,115 @@
+//! The one writer of a store: stage, seal, commit, publish, recover, sweep.
+
+mod batch;
+mod commit;
+mod recover;
+mod resolve;
+
+pub use batch::{Batch, Target};
+pub use commit::{Committed, Projected};
+
+use crate::catalog::{Catalog, State};
+use crate::error::{CommitError, OpenError};
+use crate::snapshot::Snapshot;
+use crate::storage::Env;
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// An open store: one writer, any number of snapshots.
+#[derive(Debug)]
+pub struct Store {
+    env: Env,
+    writer: Mutex<Writer>,
+    current: RwLock<Arc<Snapshot>>,
+    _lock: Box<dyn Debug + Send + Sync>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    catalog: Catalog,
+    state: State,
+    /// The next commit's generation is above this: numbers that a lost commit may have used are skipped.
+    generation_floor: u64,
+    poisoned: Option<String>,
+}
+
+impl Store {
+    /// Opens the store in a folder for writing. Takes the lock, and recovers whatever an earlier process left undone.
+    ///
+    /// # Errors
+    /// [`OpenError`]; [`OpenError::NotFound`] where there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_in(Env::folder(path.as_ref())?, false)
+    }
+
+    /// Opens the store in a folder for writing, making it unless it is there.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_in(Env::folder(path.as_ref())?, true)
+    }
+
+    /// Opens the store on a disk for writing, and makes it where it is not there if `create`.
+    ///
+    /// # Errors
+    /// [`OpenError`]; [`OpenError::NotFound`] where there is none, unless `create`.
+    pub fn open_in(env: Env, create: bool) -> Result<Self, OpenError> {
+        let (lock, writer, snapshot) = recover::open(&env, create)?;
+        Ok(Self { env, writer: Mutex::new(writer), current: RwLock::new(Arc::new(snapshot)), _lock: lock })
+    }
+
+    /// The newest generation.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes all of a batch true, or none of it. Returns once it is durable: at most nine syncs.
+    ///
+    /// Documents that are in the store with the same fingerprint are left as they are; a batch that changes nothing
+    /// makes no generation. Projections are behind afterwards.
+    ///
+    /// # Errors
+    /// [`CommitError`]. After [`CommitError::Unknown`] the store refuses to write until it is opened again.
+    pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.check()?;
+        let before = self.snapshot();
+        let resolved = resolve::resolve(&before, batch)?;
+        if resolved.is_empty() {
+            return Ok(resolved.committed(before.generation()));
+        }
+        let (committed, snapshot) = writer.commit_facts(&self.env, &before, resolved)?;
+        self.swap(snapshot);
+        Ok(committed)
+    }
+
+    /// Publishes projections that were made from the snapshot `made_from`.
+    pub(crate) fn commit_projections(
+        &self,
+        made_from: &Snapshot,
+        projected: Vec<Projected>,
+    ) -> Result<(), CommitError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.check()?;
+        let before = self.snapshot();
+        let snapshot = writer.commit_projections(&self.env, &before, made_from, projected)?;
+        self.swap(snapshot);
+        Ok(())
+    }
+
+    fn swap(&self, snapshot: Snapshot) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    }
+}
+
+impl Writer {
+    fn check(&self) -> Result<(), CommitError> {
+        match &self.poisoned {
+            Some(reason) => Err(CommitError::Poisoned { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What can be wrong with bytes.
+
+/// Bytes that are not what `SPEC.md` asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The file does not begin as a file of this kind does.
+    #[error("not a Hedgerow {expected}: the first bytes are {found:02x?}")]
+    Magic {
+        /// The kind of file that was expected.
+        expected: &'static str,
+        /// What it begins with.
+        found: [u8; 8],
+    },
+    /// A format that this program does not read.
+    #[error(
+        "written in format {found}, and this program reads format {expected}: use the version of Hedgerow that wrote it, or export and import again"
+    )]
+    Version {
+        /// The version that this program reads.
+        expected: u16,
+        /// The version of the file.
+        found: u16,
+    },
+    /// A feature that a reader must know and this program doesn't.
+    #[error("uses features {found:#x} that this program does not know: use a newer version of Hedgerow")]
+    Features {
+        /// The unknown bits.
+        found: u64,
+    },
+    /// Fewer bytes than there must be.
+    #[error("{what} ends early: {expected} bytes expected, {found} found")]
+    Length {
+        /// The structure that ends early.
+        what: &'static str,
+        /// Bytes that it must have.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// A checksum that does not match.
+    #[error("{what} at offset {offset} is damaged: its checksum is {expected:#010x}, its bytes give {found:#010x}")]
+    Checksum {
+        /// The structure that is damaged.
+        what: &'static str,
+        /// Where it begins in the file.
+        offset: u64,
+        /// The checksum that was written.
+        expected: u32,
+        /// The checksum of what is there now.
+        found: u32,
+    },
+    /// A hash that does not match: the file is not the one that was meant.
+    #[error("{what} is not the one that was written: its BLAKE3 hash differs")]
+    Hash {
+        /// The structure that was hashed.
+        what: &'static str,
+    },
+    /// A field whose value cannot be.
+    #[error("{what} is wrong: {expected} expected, {found} found")]
+    Value {
+        /// The field.
+        what: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A section that a file of this kind must have.
+    #[error("the section {section} is missing")]
+    Missing {
+        /// Name of the section.
+        section: &'static str,
+    },
+    /// A section of a length or form that cannot be.
+    #[error("the section {section} is malformed: {expected} expected, {found} found")]
+    Shape {
+        /// Name of the section.
+        section: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A numbered invariant of the specification that a row breaks.
+    #[error("the section {section} breaks {rule} at row {row}")]
+    Invariant {
+        /// Name of the section.
+        section: &'static str,
+        /// Number of the sentence in `SPEC.md`.
+        rule: &'static str,
+        /// The row.
+        row: u64,
+    },
+    /// More than a file may hold.
+    #[error("too much for one file: {what} is limited to {limit}; commit smaller batches")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there may be.
+        limit: u64,
+    },
+}

@@ -1,0 +1,24 @@
+//! How much of everything a store may hold.
+
+/// Bytes of one document's text.
+pub const DOCUMENT_BYTES: usize = 64 << 20;
+/// Bytes of a name: a document's key, a title, an entity's name, a predicate, a vector space.
+pub const NAME_BYTES: usize = 4 << 10;
+/// Bytes of a document's or chunk's metadata as JSON.
+pub const METADATA_BYTES: usize = 1 << 20;
+/// Chunks of one document.
+pub const DOCUMENT_CHUNKS: usize = 1 << 20;
+/// Components of a vector.
+pub const DIMENSIONS: usize = 4096;
+/// Bytes of text in one segment.
+pub const SEGMENT_TEXT_BYTES: u64 = 1 << 32;
+/// Bytes of the names and metadata of one file.
+pub const STRINGS_BYTES: usize = u32::MAX as usize;
+/// Bytes of a manifest.
+pub const MANIFEST_BYTES: u64 = 64 << 20;
+/// Sections of one file.
+pub const SECTIONS: u32 = 256;
+/// Vector spaces of one segment.
+pub const SPACES: usize = 64;
+/// Occurrences of one term in one chunk that are told apart.
+pub const TERM_FREQUENCY: u16 = u16::MAX;

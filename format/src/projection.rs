@@ -1,0 +1,139 @@
+//! The records of projections, and the proof that their sections fit together.
+
+use crate::record::{record, to_usize};
+use crate::section::{SectionKind, Sections};
+use crate::{FormatError, TextRef};
+
+/// How an entity may be recognised.
+pub mod link_flags {
+    /// A document's title or the first part of one: text is searched for it.
+    pub const GAZETTEER: u32 = 1;
+    /// One word that the corpus writes in lower case more often than with a capital in mid-sentence.
+    pub const COMMON: u32 = 2;
+    /// One word that the corpus writes in lower case at least four times as often.
+    pub const MOSTLY_LOWER: u32 = 4;
+    /// All of them.
+    pub const ALL: u32 = 7;
+}
+
+record! {
+    /// An entity that a live chunk mentions, or that a live document has as its title.
+    LinkEntityRow: 36 bytes {
+        0 key: [u8; 16] = "Its key.";
+        16 name: TextRef = "Its name, as the earliest live segment writes it.";
+        24 kind: TextRef = "Its type, the first that is not empty; may be empty.";
+        32 flags: u32 = "1 gazetteer: a document's title, or its part before the first comma; 2 one word written in lower case more often than with a capital; 4 at least four times as often.";
+    }
+}
+
+record! {
+    /// How similarity edges were made.
+    EdgeReportRow: 64 bytes {
+        0 space: TextRef = "Name of the vector space.";
+        8 percentile_thousandths: u32 = "The percentile, in thousandths of a per cent.";
+        12 top_m: u32 = "A pair stays if it is among this many best of either end.";
+        16 rows: u64 = "Chunks that have a vector.";
+        24 pairs: u64 = "Pairs that were compared: all of them.";
+        32 passed: u64 = "Pairs at or above the threshold.";
+        40 kept: u64 = "Pairs that stayed.";
+        48 threshold: f32 = "The order statistic at the percentile.";
+        52 degree_max: u32 = "Highest number of edges of a chunk.";
+        56 components: u32 = "Connected components among the chunks that have a vector.";
+        60 reserved: u32 = "Zero.";
+    }
+}
+
+/// A CSR of a projection: its sections, their numbered invariants and how many rows and which targets there may be.
+struct Csr {
+    offsets: SectionKind,
+    targets: SectionKind,
+    rows: usize,
+    below: usize,
+}
+
+impl Csr {
+    /// S-CSR-1: offsets rise from zero to the number of targets. S-CSR-2: targets of a row strictly increase, below the limit.
+    fn validate<S: Sections>(&self, file: &S) -> Result<(), FormatError> {
+        let broken = |section: SectionKind, rule, row: usize| FormatError::Invariant {
+            section: section.name(),
+            rule,
+            row: row as u64,
+        };
+        let offsets = file.u32s(self.offsets)?;
+        let targets = file.u32s(self.targets)?;
+        if offsets.len() != self.rows.saturating_add(1) || offsets.get(0) != Some(0) {
+            return Err(broken(self.offsets, "S-CSR-1", offsets.len()));
+        }
+        for row in 0..self.rows {
+            let (start, end) = (offsets.get(row), offsets.get(row.saturating_add(1)));
+            if start > end {
+                return Err(broken(self.offsets, "S-CSR-1", row));
+            }
+            let mut before = None;
+            for target in targets.slice(offsets.row(row)).iter() {
+                if before >= Some(target) || to_usize(target) >= self.below {
+                    return Err(broken(self.targets, "S-CSR-2", row));
+                }
+                before = Some(target);
+            }
+        }
+        match offsets.get(self.rows) {
+            Some(last) if to_usize(last) == targets.len() => Ok(()),
+            _ => Err(broken(self.offsets, "S-CSR-1", self.rows)),
+        }
+    }
+}
+
+/// Checks every invariant of a links projection that covers the chunks below `chunks_end`.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    let entities = file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?;
+    let mut before = None;
+    for (row, entity) in entities.iter().enumerate() {
+        let name = crate::name::name_key_text(file.string(entity.name)?);
+        file.string(entity.kind)?;
+        let known = entity.flags & !link_flags::ALL == 0 && crate::Key::of_entity(&name).0 == entity.key;
+        if before >= Some(entity.key) || !known {
+            let section = SectionKind::LinkEntities.name();
+            return Err(FormatError::Invariant { section, rule: "S-LNK-1", row: row as u64 });
+        }
+        before = Some(entity.key);
+    }
+    let (chunks, entities) = (to_usize(chunks_end), entities.len());
+    for (offsets, targets, rows, below) in [
+        (SectionKind::LinkMentionOffsets, SectionKind::LinkMentions, chunks, entities),
+        (SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning, entities, chunks),
+        (SectionKind::DefinitionOffsets, SectionKind::Definitions, entities, chunks),
+        (SectionKind::DefiningOffsets, SectionKind::Defining, chunks, entities),
+    ] {
+        Csr { offsets, targets, rows, below }.validate(file)?;
+    }
+    Ok(())
+}
+
+/// Checks every invariant of an edges projection that covers the chunks below `chunks_end`.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    let chunks = to_usize(chunks_end);
+    let csr = Csr { offsets: SectionKind::EdgeOffsets, targets: SectionKind::EdgeTargets, rows: chunks, below: chunks };
+    csr.validate(file)?;
+    let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
+    let weights = file.section(SectionKind::EdgeWeights)?;
+    let targets = file.section(SectionKind::EdgeTargets)?;
+    let finite = weights.as_chunks().0.iter().all(|bytes| f32::from_le_bytes(*bytes).is_finite());
+    if weights.len() != targets.len() || !finite {
+        let section = SectionKind::EdgeWeights.name();
+        return Err(FormatError::Invariant { section, rule: "S-EDG-1", row: 0 });
+    }
+    match reports.get(0) {
+        Some(report) if reports.len() == 1 && report.reserved == 0 => file.string(report.space).map(|_| ()),
+        _ => {
+            let section = SectionKind::EdgeReport.name();
+            Err(FormatError::Invariant { section, rule: "S-EDG-2", row: 0 })
+        }
+    }
+}

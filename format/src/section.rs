@@ -1,0 +1,135 @@
+//! The sections that a file may have, and how a reader gets at them.
+
+use crate::{FormatError, Record, Rows, TextRef, U16s, U32s};
+
+macro_rules! kinds {
+    ($( $variant:ident = $number:literal, $name:literal, $element:literal, $meaning:literal; )*) => {
+        /// What a section holds. The number is what the section table says.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u32)]
+        pub enum SectionKind {
+            $( #[doc = $meaning] $variant = $number, )*
+        }
+
+        impl SectionKind {
+            /// Every kind, in the order of the numbers, with its meaning.
+            pub const ALL: &'static [(Self, &'static str)] = &[$( (Self::$variant, $meaning), )*];
+
+            /// The number in the section table.
+            #[must_use]
+            pub fn number(self) -> u32 {
+                match self { $( Self::$variant => $number, )* }
+            }
+
+            /// The name in `SPEC.md` and in errors.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$variant => $name, )* }
+            }
+
+            /// Size in bytes of one element.
+            #[must_use]
+            pub fn element_bytes(self) -> u32 {
+                match self { $( Self::$variant => $element, )* }
+            }
+
+            /// The kind with this number.
+            #[must_use]
+            pub fn from_number(number: u32) -> Option<Self> {
+                match number { $( $number => Some(Self::$variant), )* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    Strings = 1, "strings", 1, "Names and metadata, UTF-8, referred to by offset and length.";
+    Documents = 2, "documents", 96, "One `DocumentRow` a document, ascending by key.";
+    Chunks = 3, "chunks", 40, "One `ChunkRow` a chunk, in the order of documents and ordinals.";
+    TextBlocks = 4, "text blocks", 16, "One `TextBlock` a block of text.";
+    Text = 5, "text", 1, "The documents' texts one after another, in zstd frames.";
+    Entities = 6, "entities", 40, "One `EntityRow` an entity, ascending by key.";
+    MentionOffsets = 7, "mention offsets", 4, "CSR offsets, chunk slot to mentions.";
+    Mentions = 8, "mentions", 12, "One `MentionRow` an entity in a chunk, ascending by entity slot.";
+    MentionRanges = 9, "mention ranges", 8, "One `RangeRow` an occurrence.";
+    MentioningOffsets = 10, "mentioning offsets", 4, "CSR offsets, entity slot to the chunks that mention it.";
+    Mentioning = 11, "mentioning", 4, "Chunk slots, ascending within an entity.";
+    RelationOffsets = 12, "relation offsets", 4, "CSR offsets, subject slot to relations.";
+    Relations = 13, "relations", 24, "One `RelationRow` a relation, ascending by subject, predicate and object.";
+    RelatingOffsets = 14, "relating offsets", 4, "CSR offsets, object slot to relations.";
+    Relating = 15, "relating", 4, "Rows of `relations`, ascending within an object.";
+    Evidence = 16, "evidence", 20, "One `EvidenceRow` a source of a relation.";
+    TermDictionary = 17, "term dictionary", 1, "An `fst` map from term to its row in `terms`.";
+    Terms = 18, "terms", 8, "One `TermRow` a term, in the terms' byte order.";
+    PostingChunks = 19, "posting chunks", 4, "Chunk slots, ascending within a term.";
+    PostingFrequencies = 20, "posting frequencies", 2, "How often the term stands in the chunk, cut at 65,535.";
+    ChunkLengths = 21, "chunk lengths", 4, "Terms of each chunk, repeated ones and thrice-counted title included.";
+    Spaces = 22, "spaces", 40, "One `SpaceRow` a vector space, ascending by name.";
+    VectorChunks = 23, "vector chunks", 4, "Chunk ids of the vectors, ascending within a space.";
+    Vectors = 24, "vectors", 4, "Components, `f32`, row after row.";
+    DeadDocuments = 25, "dead documents", 1, "Ids of documents of earlier segments that no longer count, a portable Roaring bitmap.";
+    DeadVectors = 26, "dead vectors", 12, "One `DeadVectorRow` a vector of an earlier segment that no longer counts.";
+    LinkEntities = 64, "link entities", 36, "One `LinkEntityRow` a live entity, ascending by key.";
+    LinkMentionOffsets = 65, "link mention offsets", 4, "CSR offsets, chunk id to entity slots.";
+    LinkMentions = 66, "link mentions", 4, "Entity slots, ascending within a chunk.";
+    LinkMentioningOffsets = 67, "link mentioning offsets", 4, "CSR offsets, entity slot to chunk ids.";
+    LinkMentioning = 68, "link mentioning", 4, "Chunk ids, ascending within an entity.";
+    DefinitionOffsets = 69, "definition offsets", 4, "CSR offsets, entity slot to the chunks that define it.";
+    Definitions = 70, "definitions", 4, "Chunk ids, ascending within an entity.";
+    DefiningOffsets = 71, "defining offsets", 4, "CSR offsets, chunk id to the entities that it defines.";
+    Defining = 72, "defining", 4, "Entity slots, ascending within a chunk.";
+    EdgeOffsets = 80, "edge offsets", 4, "CSR offsets, chunk id to similarity edges.";
+    EdgeTargets = 81, "edge targets", 4, "Chunk ids, ascending within a chunk.";
+    EdgeWeights = 82, "edge weights", 4, "Similarities, `f32`, beside the targets.";
+    EdgeReport = 83, "edge report", 64, "One `EdgeReportRow`: how the edges were made.";
+    Manifest = 96, "manifest", 1, "The archived `Manifest`.";
+}
+
+/// A file whose sections can be read; a missing section reads as an empty one.
+pub trait Sections {
+    /// The bytes of a section, their checksums verified.
+    ///
+    /// # Errors
+    /// [`FormatError::Checksum`] where the bytes are damaged.
+    fn section(&self, kind: SectionKind) -> Result<&[u8], FormatError>;
+
+    /// A section of records.
+    ///
+    /// # Errors
+    /// As [`Sections::section`], and [`FormatError::Shape`].
+    fn rows<R: Record>(&self, kind: SectionKind) -> Result<Rows<'_, R>, FormatError> {
+        Rows::new(kind, self.section(kind)?)
+    }
+
+    /// A section of `u32`.
+    ///
+    /// # Errors
+    /// As [`Sections::section`], and [`FormatError::Shape`].
+    fn u32s(&self, kind: SectionKind) -> Result<U32s<'_>, FormatError> {
+        U32s::new(kind, self.section(kind)?)
+    }
+
+    /// A section of `u16`.
+    ///
+    /// # Errors
+    /// As [`Sections::section`], and [`FormatError::Shape`].
+    fn u16s(&self, kind: SectionKind) -> Result<U16s<'_>, FormatError> {
+        U16s::new(kind, self.section(kind)?)
+    }
+
+    /// The string that `place` refers to.
+    ///
+    /// # Errors
+    /// As [`Sections::section`]; [`FormatError::Shape`] where the place lies outside or is not UTF-8.
+    fn string(&self, place: TextRef) -> Result<&str, FormatError> {
+        let bytes = self.section(SectionKind::Strings)?;
+        let start = crate::record::to_usize(place.offset);
+        let end = start.checked_add(crate::record::to_usize(place.length));
+        let found = end.and_then(|end| bytes.get(start..end)).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        found.ok_or_else(|| FormatError::Shape {
+            section: SectionKind::Strings.name(),
+            expected: "UTF-8 inside the section".into(),
+            found: format!("{} bytes at {}", place.length, place.offset),
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! The numbered invariants of a segment (`S-…` in `SPEC.md`), checked.
+
+use crate::record::to_usize;
+use crate::section::{SectionKind, Sections};
+use crate::segment::{
+    ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
+    SpaceRow, TermRow, mention_flags,
+};
+use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
+use crate::{FormatError, Rows, TextRef, limits};
+
+/// What the manifest says of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentShape {
+    /// Id of its first document.
+    pub first_document: u32,
+    /// Number of its documents.
+    pub documents: u32,
+    /// Id of its first chunk.
+    pub first_chunk: u32,
+    /// Number of its chunks.
+    pub chunks: u32,
+}
+
+/// Checks every invariant of a segment, including that all text decompresses.
+///
+/// # Errors
+/// The first that is broken, with its number and row. Time and memory are linear in the file's length.
+pub fn validate<S: Sections>(segment: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    documents_and_chunks(segment, shape)?;
+    text(segment)?;
+    entities_and_mentions(segment, shape)?;
+    relations(segment, shape)?;
+    terms(segment, shape)?;
+    vectors(segment, shape)?;
+    tombstones(segment, shape)
+}
+
+fn broken(section: SectionKind, rule: &'static str, row: usize) -> FormatError {
+    FormatError::Invariant { section: section.name(), rule, row: row as u64 }
+}
+
+fn require(holds: bool, section: SectionKind, rule: &'static str, row: usize) -> Result<(), FormatError> {
+    if holds { Ok(()) } else { Err(broken(section, rule, row)) }
+}
+
+fn json<S: Sections>(file: &S, place: TextRef) -> Result<bool, FormatError> {
+    let text = file.string(place)?;
+    Ok(text.is_empty() || (text.starts_with('{') && text.ends_with('}') && text.len() <= limits::METADATA_BYTES))
+}
+
+fn documents_and_chunks<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let documents = file.rows::<DocumentRow>(SectionKind::Documents)?;
+    let chunks = file.rows::<ChunkRow>(SectionKind::Chunks)?;
+    require(documents.len() == to_usize(shape.documents), SectionKind::Documents, "S-DOC-1", documents.len())?;
+    require(chunks.len() == to_usize(shape.chunks), SectionKind::Chunks, "S-CHK-1", chunks.len())?;
+    let (mut before, mut next_chunk, mut next_byte) = (None, 0_usize, 0_u64);
+    for (row, document) in documents.iter().enumerate() {
+        let holds = |holds, rule| require(holds, SectionKind::Documents, rule, row);
+        holds(before.is_none_or(|before| before < document.key), "S-DOC-2")?;
+        before = Some(document.key);
+        let name = file.string(document.name)?;
+        holds(crate::Key::of_document(name).0 == document.key, "S-DOC-3")?;
+        holds(to_usize(document.first_chunk) == next_chunk && document.text_offset == next_byte, "S-DOC-4")?;
+        for place in [document.title, document.source, document.media_type] {
+            file.string(place)?;
+        }
+        holds(json(file, document.metadata)? && document.reserved == 0, "S-DOC-5")?;
+        let mut start = 0;
+        for ordinal in 0..document.chunks {
+            let chunk = chunks.get(next_chunk).ok_or_else(|| broken(SectionKind::Documents, "S-DOC-4", row))?;
+            let holds = |holds, rule| require(holds, SectionKind::Chunks, rule, next_chunk);
+            holds(to_usize(chunk.document) == row && chunk.ordinal == ordinal, "S-CHK-2")?;
+            holds(chunk.start >= start && chunk.start < chunk.end && chunk.end <= document.text_bytes, "S-CHK-3")?;
+            holds(chunk.kind <= 2 && chunk.reserved == 0 && json(file, chunk.metadata)?, "S-CHK-4")?;
+            file.string(chunk.heading)?;
+            start = chunk.start;
+            next_chunk = next_chunk.saturating_add(1);
+        }
+        next_byte = next_byte.saturating_add(u64::from(document.text_bytes));
+    }
+    require(next_chunk == chunks.len(), SectionKind::Chunks, "S-CHK-2", next_chunk)
+}
+
+fn text<S: Sections>(file: &S) -> Result<(), FormatError> {
+    let documents = file.rows::<DocumentRow>(SectionKind::Documents)?;
+    let chunks = file.rows::<ChunkRow>(SectionKind::Chunks)?;
+    let blocks = file.rows::<TextBlock>(SectionKind::TextBlocks)?;
+    let view = TextView { blocks, bytes: file.section(SectionKind::Text)? };
+    let (mut offset, mut raw) = (0_u64, 0_u64);
+    for (row, block) in blocks.iter().enumerate() {
+        let last = row.saturating_add(1) == blocks.len();
+        let full = to_usize(block.length_raw) == TEXT_BLOCK_BYTES;
+        let sized = full || (last && block.length_raw > 0 && to_usize(block.length_raw) < TEXT_BLOCK_BYTES);
+        require(block.offset == offset && sized, SectionKind::TextBlocks, "S-TXT-1", row)?;
+        offset = offset.saturating_add(u64::from(block.length));
+        raw = raw.saturating_add(u64::from(block.length_raw));
+    }
+    require(offset == view.bytes.len() as u64, SectionKind::Text, "S-TXT-2", blocks.len())?;
+    let mut end = 0;
+    for (row, document) in documents.iter().enumerate() {
+        end = document.text_offset.saturating_add(u64::from(document.text_bytes));
+        let text = view.read(document.text_offset..end)?;
+        let first = to_usize(document.first_chunk);
+        for chunk in chunks.range(first..first.saturating_add(to_usize(document.chunks))) {
+            let whole = text.is_char_boundary(to_usize(chunk.start)) && text.is_char_boundary(to_usize(chunk.end));
+            require(whole, SectionKind::Chunks, "S-CHK-5", row)?;
+        }
+    }
+    require(end == raw, SectionKind::TextBlocks, "S-TXT-3", blocks.len())
+}
+
+/// Offsets of a CSR: one more than rows, from zero, never falling, up to the number of targets.
+fn offsets<S: Sections>(
+    file: &S,
+    kind: SectionKind,
+    rule: &'static str,
+    rows: usize,
+    targets: usize,
+) -> Result<(), FormatError> {
+    let offsets = file.u32s(kind)?;
+    if offsets.is_empty() {
+        return require(targets == 0, kind, rule, 0);
+    }
+    require(offsets.len() == rows.saturating_add(1), kind, rule, offsets.len())?;
+    let mut before = 0;
+    for (row, offset) in offsets.iter().enumerate() {
+        require(offset >= before && (row > 0 || offset == 0), kind, rule, row)?;
+        before = offset;
+    }
+    require(to_usize(before) == targets, kind, rule, rows)
+}
+
+fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
+    let mentions = file.rows::<MentionRow>(SectionKind::Mentions)?;
+    let ranges = file.rows::<RangeRow>(SectionKind::MentionRanges)?;
+    let mentioning = file.u32s(SectionKind::Mentioning)?;
+    let mut before = None;
+    for (row, entity) in entities.iter().enumerate() {
+        let holds = |holds, rule| require(holds, SectionKind::Entities, rule, row);
+        holds(before.is_none_or(|before| before < entity.key), "S-ENT-1")?;
+        before = Some(entity.key);
+        let name = crate::name::name_key_text(file.string(entity.name)?);
+        holds(crate::Key::of_entity(&name).0 == entity.key, "S-ENT-2")?;
+        file.string(entity.kind)?;
+        file.string(entity.description)?;
+    }
+    let chunks = to_usize(shape.chunks);
+    offsets(file, SectionKind::MentionOffsets, "S-MEN-1", chunks, mentions.len())?;
+    offsets(file, SectionKind::MentioningOffsets, "S-MEN-1", entities.len(), mentioning.len())?;
+    require(mentioning.len() == mentions.len(), SectionKind::Mentioning, "S-MEN-4", mentioning.len())?;
+    let by_chunk = file.u32s(SectionKind::MentionOffsets)?;
+    let by_entity = file.u32s(SectionKind::MentioningOffsets)?;
+    let mut next_range = 0_usize;
+    for chunk in 0..chunks {
+        let mut before = None;
+        for row in by_chunk.row(chunk) {
+            let mention = mentions.get(row).ok_or_else(|| broken(SectionKind::Mentions, "S-MEN-1", row))?;
+            let holds = |holds, rule| require(holds, SectionKind::Mentions, rule, row);
+            holds(to_usize(mention.entity) < entities.len() && before < Some(mention.entity), "S-MEN-2")?;
+            before = Some(mention.entity);
+            holds(mention.flags != 0 && mention.flags & !mention_flags::ALL == 0, "S-MEN-3")?;
+            holds(to_usize(mention.first_range) == next_range, "S-MEN-3")?;
+            next_range = next_range.saturating_add(usize::from(mention.ranges));
+            let back = mentioning.slice(by_entity.row(to_usize(mention.entity)));
+            holds(u32::try_from(chunk).is_ok_and(|chunk| back.position_of(chunk).is_some()), "S-MEN-4")?;
+        }
+    }
+    require(next_range == ranges.len(), SectionKind::MentionRanges, "S-MEN-3", next_range)?;
+    for (row, range) in ranges.iter().enumerate() {
+        require(range.start < range.end, SectionKind::MentionRanges, "S-MEN-5", row)?;
+    }
+    Ok(())
+}
+
+fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
+    let relations = file.rows::<RelationRow>(SectionKind::Relations)?;
+    let evidence = file.rows::<EvidenceRow>(SectionKind::Evidence)?;
+    let relating = file.u32s(SectionKind::Relating)?;
+    offsets(file, SectionKind::RelationOffsets, "S-REL-1", entities.len(), relations.len())?;
+    offsets(file, SectionKind::RelatingOffsets, "S-REL-1", entities.len(), relating.len())?;
+    require(relating.len() == relations.len(), SectionKind::Relating, "S-REL-3", relating.len())?;
+    let by_subject = file.u32s(SectionKind::RelationOffsets)?;
+    let by_object = file.u32s(SectionKind::RelatingOffsets)?;
+    let (mut before, mut next_evidence) = (None, 0_usize);
+    for (row, relation) in relations.iter().enumerate() {
+        let holds = |holds, rule| require(holds, SectionKind::Relations, rule, row);
+        let order = Some((relation.subject, file.string(relation.predicate)?, relation.object));
+        holds(before < order && to_usize(relation.object) < entities.len(), "S-REL-2")?;
+        before = order;
+        holds(by_subject.row(to_usize(relation.subject)).contains(&row), "S-REL-1")?;
+        let back = relating.slice(by_object.row(to_usize(relation.object)));
+        holds(u32::try_from(row).is_ok_and(|row| back.position_of(row).is_some()), "S-REL-3")?;
+        holds(relation.evidence > 0 && to_usize(relation.first_evidence) == next_evidence, "S-REL-4")?;
+        next_evidence = next_evidence.saturating_add(to_usize(relation.evidence));
+    }
+    require(next_evidence == evidence.len(), SectionKind::Evidence, "S-REL-4", next_evidence)?;
+    let documents_end = shape.first_document.saturating_add(shape.documents);
+    let chunks_end = shape.first_chunk.saturating_add(shape.chunks);
+    for (row, source) in evidence.iter().enumerate() {
+        let known = source.document < documents_end && (source.chunk < chunks_end || source.chunk == NO_CHUNK);
+        let weighed = source.weight.is_finite() && source.weight > 0.0 && source.start <= source.end;
+        require(known && weighed, SectionKind::Evidence, "S-REL-5", row)?;
+    }
+    Ok(())
+}
+
+fn terms<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let terms = file.rows::<TermRow>(SectionKind::Terms)?;
+    let chunks = file.u32s(SectionKind::PostingChunks)?;
+    let frequencies = file.u16s(SectionKind::PostingFrequencies)?;
+    let lengths = file.u32s(SectionKind::ChunkLengths)?;
+    require(lengths.len() == to_usize(shape.chunks), SectionKind::ChunkLengths, "S-TRM-1", lengths.len())?;
+    require(chunks.len() == frequencies.len(), SectionKind::PostingFrequencies, "S-TRM-2", frequencies.len())?;
+    let mut next = 0_usize;
+    for (row, term) in terms.iter().enumerate() {
+        require(term.postings > 0 && to_usize(term.first_posting) == next, SectionKind::Terms, "S-TRM-3", row)?;
+        let end = next.saturating_add(to_usize(term.postings));
+        let mut before = None;
+        for posting in next..end {
+            let chunk = chunks.get(posting).ok_or_else(|| broken(SectionKind::Terms, "S-TRM-3", row))?;
+            let counted = frequencies.get(posting).is_some_and(|frequency| frequency > 0);
+            let holds = before < Some(chunk) && to_usize(chunk) < lengths.len() && counted;
+            require(holds, SectionKind::PostingChunks, "S-TRM-4", posting)?;
+            before = Some(chunk);
+        }
+        next = end;
+    }
+    require(next == chunks.len(), SectionKind::PostingChunks, "S-TRM-3", next)?;
+    let bytes = file.section(SectionKind::TermDictionary)?;
+    require(crate::segment::dictionary_numbers_terms(bytes, terms.len())?, SectionKind::TermDictionary, "S-TRM-5", 0)
+}
+
+fn vectors<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let spaces: Rows<SpaceRow> = file.rows(SectionKind::Spaces)?;
+    let chunks = file.u32s(SectionKind::VectorChunks)?;
+    let components = file.section(SectionKind::Vectors)?;
+    require(spaces.len() <= limits::SPACES, SectionKind::Spaces, "S-VEC-1", spaces.len())?;
+    let chunks_end = shape.first_chunk.saturating_add(shape.chunks);
+    let (mut before, mut next_vector, mut next_component) = (None, 0_usize, 0_u64);
+    for (row, space) in spaces.iter().enumerate() {
+        let holds = |holds, rule| require(holds, SectionKind::Spaces, rule, row);
+        let name = Some(file.string(space.name)?);
+        file.string(space.model)?;
+        holds(before < name, "S-VEC-1")?;
+        before = name;
+        let dimensions = to_usize(space.dimensions);
+        holds((1..=limits::DIMENSIONS).contains(&dimensions) && space.metric == 0 && space.element == 0, "S-VEC-2")?;
+        holds(to_usize(space.first_vector) == next_vector && space.first_component == next_component, "S-VEC-3")?;
+        let end = next_vector.saturating_add(to_usize(space.vectors));
+        let mut last = None;
+        for vector in next_vector..end {
+            let chunk = chunks.get(vector).ok_or_else(|| broken(SectionKind::Spaces, "S-VEC-3", row))?;
+            require(last < Some(chunk) && chunk < chunks_end, SectionKind::VectorChunks, "S-VEC-4", vector)?;
+            last = Some(chunk);
+        }
+        next_vector = end;
+        let added = u64::from(space.vectors).saturating_mul(u64::from(space.dimensions));
+        next_component = next_component.saturating_add(added);
+    }
+    require(next_vector == chunks.len(), SectionKind::VectorChunks, "S-VEC-3", next_vector)?;
+    require(next_component.saturating_mul(4) == components.len() as u64, SectionKind::Vectors, "S-VEC-3", 0)?;
+    let finite = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes).is_finite();
+    match components.as_chunks().0.iter().position(|bytes| !finite(bytes)) {
+        Some(component) => Err(broken(SectionKind::Vectors, "S-VEC-5", component)),
+        None => Ok(()),
+    }
+}
+
+fn tombstones<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let dead = crate::segment::dead_documents(file)?;
+    let earlier = dead.max().is_none_or(|last| last < shape.first_document);
+    require(earlier, SectionKind::DeadDocuments, "S-DEL-1", 0)?;
+    for (row, dead) in file.rows::<DeadVectorRow>(SectionKind::DeadVectors)?.iter().enumerate() {
+        file.string(dead.space)?;
+        require(dead.chunk < shape.first_chunk, SectionKind::DeadVectors, "S-DEL-2", row)?;
+    }
+    Ok(())
+}

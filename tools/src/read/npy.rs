@@ -1,0 +1,403 @@
+//! Matrices in the `.npy` files of `NumPy`, read row by row.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Why a matrix cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatrixError {
+    /// The file is not what is read here.
+    #[error("{}: expected {expected}, found {found}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What can be read.
+        expected: &'static str,
+        /// What the file says.
+        found: String,
+    },
+    /// The file ends before its last row.
+    #[error("{}: expected {expected} bytes for its shape, found {found}; it was cut off, copy it again", path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that the header asks for.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// The operating system could not read it.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// A two-dimensional matrix of f32 or f16, little-endian, in C order; opening reads the header only.
+#[derive(Debug)]
+pub struct Matrix {
+    path: PathBuf,
+    file: BufReader<File>,
+    number: Number,
+    rows: u64,
+    columns: usize,
+}
+
+impl Matrix {
+    /// Opens a file and checks its header against its length; nothing that the header claims is allocated before.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no such matrix, or is shorter than its shape.
+    pub fn open(path: &Path) -> Result<Matrix, MatrixError> {
+        let io = |source| MatrixError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(io)?;
+        let found = file.metadata().map_err(io)?.len();
+        let mut file = BufReader::with_capacity(READ_BYTES, file);
+        let form = |fault: Fault| MatrixError::Form {
+            path: path.to_owned(),
+            expected: fault.expected,
+            found: fault.found,
+        };
+        let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
+        let (number, rows, columns) = parse_header(&header).map_err(form)?;
+        let size = rows
+            .checked_mul(columns)
+            .and_then(|count| count.checked_mul(number.bytes()));
+        let size = size
+            .and_then(|size| size.checked_add(before))
+            .unwrap_or(u64::MAX);
+        if found < size {
+            return Err(MatrixError::Length {
+                path: path.to_owned(),
+                expected: size,
+                found,
+            });
+        }
+        let columns = usize::try_from(columns)
+            .ok()
+            .filter(|&columns| (1..=COLUMNS_MAX).contains(&columns))
+            .ok_or_else(|| {
+                form(Fault {
+                    expected: "1 to 65,536 columns",
+                    found: format!("{columns}"),
+                })
+            })?;
+        Ok(Matrix {
+            path: path.to_owned(),
+            file,
+            number,
+            rows,
+            columns,
+        })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        self.rows
+    }
+
+    /// Number of columns: components of every row.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The rows from the first on; one row is in memory at a time.
+    pub fn rows(self) -> impl Iterator<Item = Result<Vec<f32>, MatrixError>> {
+        let Matrix {
+            path,
+            mut file,
+            number,
+            rows,
+            columns,
+        } = self;
+        let mut bytes = vec![0; columns * number.size()];
+        (0..rows).map(move |_| {
+            file.read_exact(&mut bytes)
+                .map_err(|source| MatrixError::Io {
+                    path: path.clone(),
+                    source,
+                })?;
+            Ok(number.decode(&bytes))
+        })
+    }
+}
+
+const READ_BYTES: usize = 1 << 18;
+const COLUMNS_MAX: usize = 1 << 16;
+const HEADER_BYTES_MAX: u32 = 1 << 16;
+
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Single,
+    Half,
+}
+
+impl Number {
+    fn size(self) -> usize {
+        match self {
+            Number::Single => 4,
+            Number::Half => 2,
+        }
+    }
+
+    fn bytes(self) -> u64 {
+        match self {
+            Number::Single => 4,
+            Number::Half => 2,
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> Vec<f32> {
+        match self {
+            Number::Single => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| f32::from_le_bytes(bytes))
+                .collect(),
+            Number::Half => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| f32_from_half(u16::from_le_bytes(bytes)))
+                .collect(),
+        }
+    }
+}
+
+struct Fault {
+    expected: &'static str,
+    found: String,
+}
+
+/// The header's text and the number of bytes before the data.
+fn read_header(file: &mut impl Read) -> io::Result<Result<(String, u64), Fault>> {
+    let fault = |expected, found: String| Ok(Err(Fault { expected, found }));
+    let mut start = Vec::new();
+    file.take(8).read_to_end(&mut start)?;
+    let [0x93, b'N', b'U', b'M', b'P', b'Y', version, _] = start[..] else {
+        return fault("a .npy file", "other first bytes".to_owned());
+    };
+    let (length, before) = match version {
+        1 => {
+            let mut length = [0; 2];
+            file.read_exact(&mut length)?;
+            (u32::from(u16::from_le_bytes(length)), 10)
+        }
+        2 | 3 => {
+            let mut length = [0; 4];
+            file.read_exact(&mut length)?;
+            (u32::from_le_bytes(length), 12)
+        }
+        _ => {
+            return fault(
+                "version 1, 2 or 3 of the .npy format",
+                format!("version {version}"),
+            );
+        }
+    };
+    if length > HEADER_BYTES_MAX {
+        return fault(
+            "a header of at most 65,536 bytes",
+            format!("{length} bytes"),
+        );
+    }
+    let mut header = Vec::new();
+    file.take(u64::from(length)).read_to_end(&mut header)?;
+    match String::from_utf8(header) {
+        Ok(header) => Ok(Ok((header, before + u64::from(length)))),
+        Err(_) => fault("a header of text", "bytes that are none".to_owned()),
+    }
+}
+
+/// Number type, rows and columns of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+fn parse_header(header: &str) -> Result<(Number, u64, u64), Fault> {
+    let value = |field: &str| -> &str {
+        let after = header.split_once(field).map_or("", |(_, after)| after);
+        after
+            .trim_start_matches(['\'', '"'])
+            .trim_start()
+            .strip_prefix(':')
+            .unwrap_or_default()
+            .trim_start()
+    };
+    let descr = value("descr");
+    let number = match descr.get(1..4) {
+        Some("<f4") => Number::Single,
+        Some("<f2") => Number::Half,
+        _ => {
+            let found = descr.split(',').next().unwrap_or_default().to_owned();
+            return Err(Fault {
+                expected: "f32 or f16, little-endian ('<f4' or '<f2')",
+                found,
+            });
+        }
+    };
+    if !value("fortran_order").starts_with("False") {
+        return Err(Fault {
+            expected: "C order",
+            found: "Fortran order; save numpy.ascontiguousarray of it".to_owned(),
+        });
+    }
+    let shape = value("shape")
+        .strip_prefix('(')
+        .and_then(|shape| shape.split(')').next())
+        .unwrap_or_default();
+    let sizes: Vec<Option<u64>> = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|size| !size.is_empty())
+        .map(|size| size.parse().ok())
+        .collect();
+    match sizes[..] {
+        [Some(rows), Some(columns)] => Ok((number, rows, columns)),
+        _ => Err(Fault {
+            expected: "two dimensions",
+            found: format!("the shape ({shape})"),
+        }),
+    }
+}
+
+/// The value of an IEEE half-precision float, exactly.
+#[must_use]
+pub fn f32_from_half(bits: u16) -> f32 {
+    let sign = u32::from(bits & 0x8000) << 16;
+    let (exponent, fraction) = (u32::from(bits >> 10) & 0x1F, u32::from(bits & 0x3FF));
+    let magnitude = match exponent {
+        // Zero and subnormal: units of 2^-24; at most ten bits, so the conversion and the product are exact.
+        0 => {
+            return f32::from_bits(
+                sign | (f32::from(bits & 0x3FF) * f32::from_bits(0x3380_0000)).to_bits(),
+            );
+        }
+        0x1F => 0x7F80_0000 | (fraction << 13),
+        _ => ((exponent + 112) << 23) | (fraction << 13),
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::npy::{Matrix, f32_from_half};
+
+    fn file(header: &str, data: &[u8], version: u8) -> Vec<u8> {
+        let mut bytes = [b"\x93NUMPY".as_slice(), &[version, 0]].concat();
+        match version {
+            1 => bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes()),
+            _ => bytes.extend(u32::try_from(header.len()).unwrap().to_le_bytes()),
+        }
+        [&bytes, header.as_bytes(), data].concat()
+    }
+
+    fn header(descr: &str, shape: &str) -> String {
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n")
+    }
+
+    /// The rows, or what the error says after the path.
+    fn check(name: &str, bytes: &[u8]) -> Result<Vec<Vec<f32>>, String> {
+        let path = std::env::temp_dir().join(format!("hedgerow-npy-{name}-{}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let rows = Matrix::open(&path).and_then(|matrix| matrix.rows().collect());
+        std::fs::remove_file(&path).unwrap();
+        rows.map_err(|error| error.to_string().split_once(": ").unwrap().1.to_owned())
+    }
+
+    #[test]
+    fn rows_of_both_types_and_all_versions_are_read() {
+        let single: Vec<u8> = [1.0f32, -2.5, 3.0, 4.0]
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        for version in 1..=3 {
+            let rows = check("single", &file(&header("<f4", "2, 2"), &single, version)).unwrap();
+            assert_eq!(rows, [[1.0, -2.5], [3.0, 4.0]]);
+        }
+        let half: Vec<u8> = [0x3C00u16, 0xC100]
+            .iter()
+            .flat_map(|bits| bits.to_le_bytes())
+            .collect();
+        assert_eq!(
+            check("half", &file(&header("<f2", "1,2"), &half, 1)).unwrap(),
+            [[1.0, -2.5]]
+        );
+        assert_eq!(
+            check("none", &file(&header("<f4", "0, 3"), &[], 1)).unwrap(),
+            [[0.0; 3]; 0]
+        );
+    }
+
+    #[test]
+    fn other_files_are_refused_with_what_was_found() {
+        for (bytes, reason) in [
+            (
+                b"hello world".to_vec(),
+                "expected a .npy file, found other first bytes",
+            ),
+            (
+                file("", &[], 9),
+                "expected version 1, 2 or 3 of the .npy format, found version 9",
+            ),
+            (
+                file(&header(">f4", "1, 1"), &[], 1),
+                "expected f32 or f16, little-endian ('<f4' or '<f2'), found '>f4'",
+            ),
+            (
+                file(&header("<f4", "4,"), &[0; 16], 1),
+                "expected two dimensions, found the shape (4,)",
+            ),
+            (
+                file(&header("<f4", "2, 0"), &[], 1),
+                "expected 1 to 65,536 columns, found 0",
+            ),
+            (
+                file(&header("<f4", "1, 1").replace("False", "True"), &[0; 4], 1),
+                "expected C order, found Fortran order; save numpy.ascontiguousarray of it",
+            ),
+        ] {
+            assert_eq!(check("other", &bytes).unwrap_err(), reason);
+        }
+    }
+
+    #[test]
+    fn a_shape_beyond_the_file_is_refused_before_anything_is_allocated() {
+        for shape in [
+            "2, 2",
+            "4611686018427387904, 1024",
+            "1, 18446744073709551615",
+        ] {
+            let error = check("short", &file(&header("<f4", shape), &[0; 15], 1)).unwrap_err();
+            assert!(error.contains("it was cut off"), "{error}");
+        }
+    }
+
+    #[test]
+    fn halves_are_exact() {
+        for (bits, value) in [
+            (0x0000, 0.0),
+            (0x0001, 2f32.powi(-24)),
+            (0x03FF, 1023.0 * 2f32.powi(-24)),
+            (0x0400, 2f32.powi(-14)),
+            (0x3555, 0.333_251_95),
+            (0x7BFF, 65504.0),
+            (0xFC00, f32::NEG_INFINITY),
+        ] {
+            assert_eq!(
+                f32_from_half(bits).to_bits(),
+                f32::to_bits(value),
+                "{bits:#06x}"
+            );
+        }
+        assert_eq!(f32_from_half(0x8000).to_bits(), (-0.0f32).to_bits());
+        assert!(f32_from_half(0x7E01).is_nan());
+    }
+}
