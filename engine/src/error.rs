@@ -155,9 +155,6 @@ pub enum QueryError {
         /// What was given.
         found: String,
     },
-    /// The caller cancelled, or the deadline passed.
-    #[error("the query was cancelled or ran into its deadline")]
-    Cancelled,
     /// The embedder or extractor failed.
     #[error(transparent)]
     Model(#[from] crate::model::ModelError),

@@ -1,8 +1,57 @@
-//! Hedgerow: an embedded knowledge store. SQLite for GraphRAG.
+//! Hedgerow is an embedded knowledge store: what `SQLite` is for tables, for graph retrieval. It keeps documents, chunks,
+//! entities, relations, embeddings, definition links and similarity edges in memory-mapped files with transactional
+//! metadata, and answers a question with passages, each with the path that led to it.
+//!
+//! ```
+//! use hedgerow::{Batch, Chunking, Document, Models, Pipeline, Question, Quiet, Snapshot, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("hedgerow-doc-{}", std::process::id()));
+//! let store = Store::open_or_create(&folder)?;
+//! let pipeline = Pipeline { chunking: Some(Chunking::default()), ..Pipeline::default() };
+//! let mut batch = Batch::default();
+//! let documents = vec![
+//!     Document::new("band").title("Pink Floyd").text("Pink Floyd was formed in London in 1965."),
+//!     Document::new("opera").title("The Wall").text("The Wall is a rock opera of 1979."),
+//! ];
+//! pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet)?;
+//! store.commit(batch)?;
+//! store.refresh(&Quiet)?;
+//!
+//! let reader = Snapshot::open(&folder)?;
+//! let context = reader.ask(&Question::new("Which rock opera is of 1979?"), Models::default())?;
+//! assert_eq!(context.passages[0].key, "opera#0");
+//! # drop((store, reader));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Nouns
+//!
+//! A [`Store`] is the one writer of a folder. A [`Pipeline`] reads [`Document`]s into a [`Batch`], which
+//! [`Store::commit`] makes true as a whole. A [`Snapshot`] is one generation, pinned: it never changes, needs no lock, and
+//! any number of processes can have one. A [`Question`] put to a snapshot gives a [`Context`]: passages under a budget of
+//! tokens, with scores, paths and a trace.
+//!
+//! # Promises
+//!
+//! - What [`Store::commit`] acknowledged survives a kill and a power cut, on a medium whose syncs do what they say.
+//! - A batch is true as a whole or not at all; a reader never sees a part of one.
+//! - Opening never fails because of what a crash left behind.
+//! - Every byte is under a checksum that is checked before the byte is first believed. Damage is an error, never another
+//!   answer.
+//! - The same operations give the same answers and, names apart, the same bytes, whatever the number of threads.
+//!
+//! # Limits
+//!
+//! One writer. 2³² documents and chunks in a store's life, 64 MiB of text in a document, 4 KiB in a key or name, 4,096
+//! components in a vector. Nothing is encrypted. Other programs must not write into a store's folder.
+#![warn(missing_docs)]
 
 mod catalog;
 mod distance;
-pub mod error;
+mod error;
 mod index;
 mod ingest;
 mod maintain;
@@ -28,11 +77,16 @@ pub use crate::project::EdgeError;
 pub use crate::query::filter::{Filter, FilterError};
 pub use crate::query::{
     Comparison, Context, Description, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges, EntityLine,
-    ExpandOptions, Expansion, Legs, LinkTrace, Listing, NameTrace, Node, Passage, PathEdge, Question, Reached, Recipe,
-    RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
+    ExpandOptions, Expansion, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge, Question,
+    Reached, Recipe, RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
 };
-pub use crate::segment::{StagedDocument, StagedRelation, StagedVector};
-pub use crate::snapshot::{ChunkView, DocumentView, Snapshot, Space, Statistics};
+pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
+pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
+
+/// The README's code is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -7,7 +7,7 @@ use crate::manifest;
 use crate::projection::{Edges, Links};
 use crate::segment::Segment;
 use crate::snapshot::{Snapshot, Space};
-use crate::storage::{Env, FileFault, FileName, VerifiedFile};
+use crate::storage::{Env, FileFault, VerifiedFile};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use serde::Serialize;
@@ -216,7 +216,7 @@ impl Snapshot {
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
         if let Some(links) = self.links() {
-            self.count_links(links, &mut stats)?;
+            count_links(links, &mut stats)?;
         }
         for edges in self.edges() {
             let report = edges.report()?;
@@ -234,14 +234,14 @@ impl Snapshot {
         }
         Ok(stats)
     }
+}
 
-    fn count_links(&self, links: &Links, stats: &mut Stats) -> Result<(), Damage> {
-        let entities = links.entities()?.len();
-        stats.entities = entities as u64;
-        for slot in (0..).map(hedgerow_format::EntitySlot).take(entities) {
-            stats.mentions += links.mentioning(slot)?.len() as u64;
-            stats.definitions += links.definitions(slot)?.len() as u64;
-        }
-        Ok(())
+fn count_links(links: &Links, stats: &mut Stats) -> Result<(), Damage> {
+    let entities = links.entities()?.len();
+    stats.entities = entities as u64;
+    for slot in (0..).map(hedgerow_format::EntitySlot).take(entities) {
+        stats.mentions += links.mentioning(slot)?.len() as u64;
+        stats.definitions += links.definitions(slot)?.len() as u64;
     }
+    Ok(())
 }

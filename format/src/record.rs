@@ -119,7 +119,7 @@ macro_rules! record {
         }
 
         // The fields follow each other without a gap and fill the record.
-        #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "the compiler evaluates it")]
+        #[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
         const _: () = {
             let fields = <$name as $crate::Record>::FIELDS;
             let mut end = 0;
@@ -241,7 +241,7 @@ numbers!(
     U16s of u16
 );
 
-impl<'a> U32s<'a> {
+impl U32s<'_> {
     /// Row `row` of a CSR: `self` holds the offsets, one more than there are rows; empty where the offsets are wrong.
     #[must_use]
     pub fn row(&self, row: usize) -> std::ops::Range<usize> {

@@ -59,8 +59,8 @@ kinds! {
     RelatingOffsets = 14, "relating offsets", 4, "CSR offsets, object slot to relations.";
     Relating = 15, "relating", 4, "Rows of `relations`, ascending within an object.";
     Evidence = 16, "evidence", 20, "One `EvidenceRow` a source of a relation.";
-    TermDictionary = 17, "term dictionary", 1, "An `fst` map from term to its row in `terms`.";
-    Terms = 18, "terms", 8, "One `TermRow` a term, in the terms' byte order.";
+    TermText = 17, "term text", 1, "The terms one after another, UTF-8, in byte order.";
+    Terms = 18, "terms", 8, "One `TermRow` a term, in byte order, and one more that marks the ends.";
     PostingChunks = 19, "posting chunks", 4, "Chunk slots, ascending within a term.";
     PostingFrequencies = 20, "posting frequencies", 2, "How often the term stands in the chunk, cut at 65,535.";
     ChunkLengths = 21, "chunk lengths", 4, "Terms of each chunk, repeated ones and thrice-counted title included.";

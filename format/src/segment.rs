@@ -9,9 +9,12 @@ pub use rows::{
 };
 pub use validate::{SegmentShape, validate};
 
+use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
-use crate::{Field, FormatError, Record};
+use crate::{Field, FormatError, Record, Rows};
 use roaring::RoaringBitmap;
+use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Every record of the format with its name in `SPEC.md`, in the order of the specification.
 pub const RECORDS: &[(&str, &[Field])] = &[
@@ -51,32 +54,55 @@ pub fn dead_documents<S: Sections>(segment: &S) -> Result<RoaringBitmap, FormatE
     if bytes.is_empty() { Ok(bitmap) } else { Err(malformed(format!("{} bytes more", bytes.len()))) }
 }
 
-/// The dictionary of a segment's terms; `None` where there are no terms.
-///
-/// # Errors
-/// [`FormatError::Shape`] where the section is not an `fst` map.
-pub fn dictionary(bytes: &[u8]) -> Result<Option<fst::Map<&[u8]>>, FormatError> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    fst::Map::new(bytes).map(Some).map_err(|error| FormatError::Shape {
-        section: SectionKind::TermDictionary.name(),
-        expected: "an fst map".into(),
-        found: error.to_string(),
-    })
+/// The terms of a segment, looked up where they lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    rows: Rows<'a, TermRow>,
+    text: &'a [u8],
 }
 
-/// Whether the dictionary holds the numbers from zero to `terms`, in the terms' order, and nothing else.
-fn dictionary_numbers_terms(bytes: &[u8], terms: usize) -> Result<bool, FormatError> {
-    use fst::Streamer;
-    let Some(map) = dictionary(bytes)? else { return Ok(terms == 0) };
-    let mut stream = map.stream();
-    let mut next = 0_u64;
-    while let Some((_, row)) = stream.next() {
-        if row != next {
-            return Ok(false);
-        }
-        next = next.saturating_add(1);
+impl<'a> Terms<'a> {
+    /// The terms of a segment.
+    ///
+    /// # Errors
+    /// [`FormatError::Checksum`] and [`FormatError::Shape`].
+    pub fn of<S: Sections>(segment: &'a S) -> Result<Self, FormatError> {
+        Ok(Self { rows: segment.rows(SectionKind::Terms)?, text: segment.section(SectionKind::TermText)? })
     }
-    Ok(next == terms as u64)
+
+    /// Number of terms.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len().saturating_sub(1)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A term's bytes and its postings.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<(&'a [u8], Range<usize>)> {
+        let (row, next) = (self.rows.get(row)?, self.rows.get(row.checked_add(1)?)?);
+        let text = self.text.get(to_usize(row.text)..to_usize(next.text))?;
+        Some((text, to_usize(row.first_posting)..to_usize(next.first_posting)))
+    }
+
+    /// The postings of a term, by halving: about log2 of the number of terms reads.
+    #[must_use]
+    pub fn find(&self, term: &str) -> Option<Range<usize>> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let (text, postings) = self.get(middle)?;
+            match text.cmp(term.as_bytes()) {
+                Ordering::Equal => return Some(postings),
+                Ordering::Less => low = middle.saturating_add(1),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
 }

@@ -1,7 +1,7 @@
 //! Text in compressed blocks, each 16 KiB before compression, so that a passage costs one or two of them.
 
 use crate::record::record;
-use crate::{FormatError, Rows};
+use crate::{FormatError, Rows, limits};
 use std::ops::Range;
 
 /// Bytes of text in a block before compression; the last block may have fewer.
@@ -42,8 +42,13 @@ impl TextView<'_> {
     /// The bytes `range` of the segment's text. Decompresses the blocks that the range touches and no others.
     ///
     /// # Errors
-    /// [`FormatError::Length`] and [`FormatError::Shape`] where a block is missing or does not decompress.
+    /// [`FormatError::Length`] and [`FormatError::Shape`] where a block is missing or does not decompress;
+    /// [`FormatError::Limit`] for more than a document may have.
     pub fn read(&self, range: Range<u64>) -> Result<String, FormatError> {
+        let length = range.end.saturating_sub(range.start);
+        if length > limits::DOCUMENT_BYTES as u64 {
+            return Err(FormatError::Limit { what: "the length of a document", limit: limits::DOCUMENT_BYTES as u64 });
+        }
         let mut text = Vec::new();
         let block_bytes = TEXT_BLOCK_BYTES as u64;
         let mut position = range.start;

@@ -1,5 +1,12 @@
 //! The command `hedgerow` and what it brings to the engine: readers, an embedder, an extractor.
 
+pub mod command;
 pub mod embed;
 pub mod extract;
+mod failure;
 pub mod read;
+mod session;
+
+pub use crate::command::main;
+pub use crate::failure::{Failure, Outcome};
+pub use crate::session::{Progress, RejectedRecord, Session};

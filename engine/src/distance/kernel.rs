@@ -2,6 +2,7 @@
 //!
 //! Every `unsafe` here calls a function compiled for instructions that were just detected, or an intrinsic inside
 //! such a function. The scalar form is the oracle of the others.
+#![expect(unsafe_code, reason = "vector instructions, behind safe functions; the scalar twin is their oracle")]
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 #[cfg(target_arch = "x86_64")]

@@ -269,7 +269,9 @@ fn graph(
         }
     }
     let mut mentions: Vec<StagedMention> = mentions.into_values().collect();
-    mentions.iter_mut().for_each(|mention| mention.ranges.sort_by_key(|range| (range.start, range.end)));
+    for mention in &mut mentions {
+        mention.ranges.sort_by_key(|range| (range.start, range.end));
+    }
     Ok((mentions, relations))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::distance;
 use crate::error::{Damage, QueryError};
-use crate::model::Models;
+use crate::model::{Embed, Models};
 use crate::projection::Links;
 use crate::query::answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, Trace, VectorTrace,
@@ -398,7 +398,7 @@ fn question_vector(
     };
     let Some(space) = space else { return Ok(None) };
     let embedder = models.embedder.filter(|model| model.space() == space.name && model.model() == space.model);
-    let weight = question.vector_weight.unwrap_or_else(|| embedder.map_or(0.4, |embedder| embedder.weight()));
+    let weight = question.vector_weight.unwrap_or_else(|| embedder.map_or(0.4, Embed::weight));
     let components = match (&question.vector, embedder) {
         (Some(vector), _) => Some(vector.clone()),
         (None, Some(embedder)) => embedder.embed(&[&question.text])?.into_iter().next().flatten(),

@@ -7,7 +7,7 @@ use hedgerow_format::segment::NO_CHUNK;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node: its fields, its edges, where it comes from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ pub enum Description {
         /// Its text.
         text: String,
         /// Entities in it.
-        mentions: Vec<String>,
+        mentions: Vec<MentionLine>,
         /// Entities that it defines.
         defines: Vec<String>,
         /// Similar chunks with their similarity.
@@ -66,6 +66,15 @@ pub enum Description {
         #[serde(flatten)]
         edges: EntityEdges,
     },
+}
+
+/// An entity in a chunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MentionLine {
+    /// Its name.
+    pub entity: String,
+    /// Where it stands, as bytes of the document's text; empty where only the corpus knows the name.
+    pub ranges: Vec<(u32, u32)>,
 }
 
 /// An entity in a list.
@@ -225,7 +234,7 @@ impl Snapshot {
             media_type: document.media_type()?.to_owned(),
             metadata: node::object(document.metadata()?),
             bytes: document.text_bytes(),
-            fingerprint: document.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect(),
+            fingerprint: format!("{:?}", Key(document.fingerprint())),
             chunks: chunks.collect::<Result<_, QueryError>>()?,
         })
     }
@@ -250,10 +259,25 @@ impl Snapshot {
             start: chunk.range().start,
             end: chunk.range().end,
             text: chunk.text()?,
-            mentions: names(self.entities_in(id)?)?,
+            mentions: self.mention_lines(id, limit)?,
             defines: names(self.defined_by(id)?)?,
             similar,
         })
+    }
+
+    fn mention_lines(&self, id: ChunkId, limit: usize) -> Result<Vec<MentionLine>, QueryError> {
+        let segment = self.chunk(id)?.segment();
+        let mut places: BTreeMap<Key, Vec<(u32, u32)>> = BTreeMap::new();
+        for mention in segment.mentions(id)? {
+            let ranges = mention.ranges().map(|range| (range.start, range.end)).collect();
+            places.insert(Key(segment.entity(mention.entity)?.key), ranges);
+        }
+        let mut lines = Vec::new();
+        for key in self.entities_in(id)?.into_iter().take(limit) {
+            let entity = self.entity_name(key)?.unwrap_or_default();
+            lines.push(MentionLine { entity, ranges: places.remove(&key).unwrap_or_default() });
+        }
+        Ok(lines)
     }
 
     /// Keys of all live entities, ascending.

@@ -15,7 +15,7 @@ pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
 };
 pub use ask::{Question, Recipe, Strategy};
-pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, RelationLine};
+pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, MentionLine, RelationLine};
 pub use expand::{Direction, ExpandOptions, Expansion, PathEdge, Reached};
 pub use graph::EdgeKind;
 pub use node::Node;

@@ -231,6 +231,9 @@ fn write_text<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument])
     packed.iter().try_for_each(|block| file.put(block))
 }
 
+/// What a segment may have too much of.
+const TERMS: &str = "the number of terms and postings";
+
 fn write_terms<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument]) -> io::Result<()> {
     let chunks = || documents.iter().flat_map(|document| &document.chunks);
     let mut postings: Vec<(&str, u32, u16)> = (0_u32..)
@@ -238,24 +241,20 @@ fn write_terms<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument]
         .flat_map(|(slot, chunk)| chunk.terms.iter().map(move |(term, frequency)| (term.as_str(), slot, *frequency)))
         .collect();
     postings.par_sort_unstable();
-    count(postings.len(), "the number of postings").map_err(invalid)?;
-    let mut dictionary = fst::MapBuilder::memory();
-    let (mut terms, mut next, mut first_posting) = (Vec::new(), 0_u64, 0_u32);
+    count(postings.len(), TERMS).map_err(invalid)?;
+    let (mut rows, mut text, mut first_posting) = (Vec::new(), Vec::new(), 0_u32);
     for group in postings.chunk_by(|a, b| a.0 == b.0) {
-        let term = group.first().map_or("", |posting| posting.0);
-        dictionary.insert(term, next).map_err(|error| io::Error::other(error.to_string()))?;
-        let length = count(group.len(), "the number of postings").map_err(invalid)?;
-        TermRow { first_posting, postings: length }.encode(&mut terms);
-        first_posting += length;
-        next += 1;
+        TermRow { text: count(text.len(), TERMS).map_err(invalid)?, first_posting }.encode(&mut rows);
+        text.extend_from_slice(group.first().map_or("", |posting| posting.0).as_bytes());
+        first_posting += count(group.len(), TERMS).map_err(invalid)?;
     }
-    if next > 0 {
-        let bytes = dictionary.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
-        file.section(SectionKind::TermDictionary, &bytes)?;
+    if !rows.is_empty() {
+        TermRow { text: count(text.len(), TERMS).map_err(invalid)?, first_posting }.encode(&mut rows);
     }
     let chunk_slots: Vec<u8> = postings.iter().flat_map(|posting| posting.1.to_le_bytes()).collect();
     let frequencies: Vec<u8> = postings.iter().flat_map(|posting| posting.2.to_le_bytes()).collect();
-    file.section(SectionKind::Terms, &terms)?;
+    file.section(SectionKind::TermText, &text)?;
+    file.section(SectionKind::Terms, &rows)?;
     file.section(SectionKind::PostingChunks, &chunk_slots)?;
     file.section(SectionKind::PostingFrequencies, &frequencies)?;
     let lengths: Vec<u8> = chunks().flat_map(|chunk| chunk.length.to_le_bytes()).collect();

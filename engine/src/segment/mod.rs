@@ -8,6 +8,6 @@ mod strings;
 pub(crate) use build::csr;
 pub use build::{Overlay, OverlayRelation, OverlayVector, Place, build};
 pub(crate) use read::find_key;
-pub use read::{MentionView, Postings, Segment, SpaceView};
+pub use read::{Postings, Segment, SpaceView};
 pub use staged::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use strings::Strings;

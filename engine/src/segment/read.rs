@@ -6,7 +6,7 @@ use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
     self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, RangeRow, RelationRow,
-    SegmentShape, SpaceRow, TermRow,
+    SegmentShape, SpaceRow, Terms,
 };
 use hedgerow_format::text::TextView;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U16s, U32s};
@@ -273,13 +273,9 @@ impl Segment {
     /// # Errors
     /// [`Damage`].
     pub fn postings(&self, term: &str) -> Result<Postings<'_>, Damage> {
-        let dictionary = segment::dictionary(self.section(SectionKind::TermDictionary)?);
-        let dictionary = dictionary.map_err(|error| self.file.damage(error))?;
-        let Some(row) = dictionary.and_then(|map| map.get(term)) else { return Ok(Postings::default()) };
-        let row: TermRow = self.row(SectionKind::Terms, usize::try_from(row).unwrap_or(usize::MAX))?;
-        let first = usize::try_from(row.first_posting).unwrap_or(usize::MAX);
-        let range = first..first.saturating_add(usize::try_from(row.postings).unwrap_or(usize::MAX));
-        let frequencies = self.file.u16s(SectionKind::PostingFrequencies).map_err(|error| self.file.damage(error))?;
+        let damage = |error| self.file.damage(error);
+        let Some(range) = Terms::of(&self.file).map_err(damage)?.find(term) else { return Ok(Postings::default()) };
+        let frequencies = self.file.u16s(SectionKind::PostingFrequencies).map_err(damage)?;
         let chunks = self.u32s(SectionKind::PostingChunks)?.slice(range.clone());
         Ok(Postings { chunks, frequencies: frequencies.slice(range) })
     }

@@ -64,12 +64,11 @@ impl Snapshot {
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for entry in &manifest.segments {
             let known = before.and_then(|before| before.segments.iter().find(|segment| segment.entry() == entry));
-            segments.push(match known {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let file = VerifiedFile::open(disk, FileKind::Segment, manifest.store, &entry.file)?;
-                    Arc::new(Segment::new(file, *entry))
-                }
+            segments.push(if let Some(known) = known {
+                Arc::clone(known)
+            } else {
+                let file = VerifiedFile::open(disk, FileKind::Segment, manifest.store, &entry.file)?;
+                Arc::new(Segment::new(file, *entry))
             });
         }
         let mut snapshot = Self {

@@ -94,21 +94,16 @@ impl<'a> DocumentView<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkView<'a> {
     segment: &'a Segment,
-    id: ChunkId,
     row: ChunkRow,
 }
 
 impl<'a> ChunkView<'a> {
     pub(crate) fn of(segment: &'a Segment, id: ChunkId) -> Result<Self, Damage> {
-        Ok(Self { segment, id, row: segment.chunk(id)? })
+        Ok(Self { segment, row: segment.chunk(id)? })
     }
 
     pub(crate) fn segment(&self) -> &'a Segment {
         self.segment
-    }
-
-    pub(crate) fn id(&self) -> ChunkId {
-        self.id
     }
 
     /// The document that it belongs to.

@@ -46,18 +46,6 @@ impl VerifiedFile {
         Ok(Self { name, mapping, layout, checked })
     }
 
-    /// The file.
-    #[must_use]
-    pub fn name(&self) -> FileName {
-        self.name
-    }
-
-    /// Where everything lies.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// Gives what is wrong with this file its place.
     #[must_use]
     pub fn damage(&self, source: FormatError) -> Damage {

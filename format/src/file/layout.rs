@@ -3,7 +3,7 @@
 use crate::checksum::{BLOCK_BYTES, crc32c, hash};
 use crate::file::{FORMAT_VERSION, FileHeader, FileKind, HEADER_BYTES, MAGIC, SECTION_ALIGNMENT, SectionEntry};
 use crate::section::{SectionKind, Sections};
-use crate::{FormatError, Record, Rows, U32s, limits};
+use crate::{Field, FormatError, Record, Rows, U32s, limits};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -169,11 +169,12 @@ impl Sections for Whole<'_> {
 pub(crate) fn fingerprint() -> u64 {
     static FINGERPRINT: OnceLock<u64> = OnceLock::new();
     *FINGERPRINT.get_or_init(|| {
-        let tables: String = crate::segment::RECORDS
-            .iter()
-            .flat_map(|(name, fields)| fields.iter().map(move |field| (name, field)))
-            .map(|(name, field)| format!("{name} {} {} {}\n", field.offset, field.size, field.name))
-            .collect();
+        let mut tables = String::new();
+        for (name, fields) in crate::segment::RECORDS {
+            for Field { offset, size, name: field, .. } in *fields {
+                tables.extend([name, " ", &offset.to_string(), " ", &size.to_string(), " ", field, "\n"]);
+            }
+        }
         u64::from_le_bytes(hash(&[tables.as_bytes()]).first_chunk().copied().unwrap_or_default())
     })
 }

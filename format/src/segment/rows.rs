@@ -105,10 +105,10 @@ record! {
 }
 
 record! {
-    /// A term.
+    /// A term; it ends where the next row's begins, and so do its postings. The last row is no term.
     TermRow: 8 bytes {
-        0 first_posting: u32 = "First of its postings.";
-        4 postings: u32 = "Number of chunks that it stands in, at least 1.";
+        0 text: u32 = "First of its bytes in `term text`.";
+        4 first_posting: u32 = "First of its postings.";
     }
 }
 

@@ -4,7 +4,7 @@ use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
 use crate::segment::{
     ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SpaceRow, TermRow, mention_flags,
+    SpaceRow, TermRow, Terms, mention_flags,
 };
 use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
 use crate::{FormatError, Rows, TextRef, limits};
@@ -66,6 +66,7 @@ fn documents_and_chunks<S: Sections>(file: &S, shape: SegmentShape) -> Result<()
             file.string(place)?;
         }
         holds(json(file, document.metadata)? && document.reserved == 0, "S-DOC-5")?;
+        holds(name.len() <= limits::NAME_BYTES && to_usize(document.text_bytes) <= limits::DOCUMENT_BYTES, "S-DOC-6")?;
         let mut start = 0;
         for ordinal in 0..document.chunks {
             let chunk = chunks.get(next_chunk).ok_or_else(|| broken(SectionKind::Documents, "S-DOC-4", row))?;
@@ -208,29 +209,35 @@ fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatErr
 }
 
 fn terms<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
-    let terms = file.rows::<TermRow>(SectionKind::Terms)?;
+    let terms = Terms::of(file)?;
+    let rows = file.rows::<TermRow>(SectionKind::Terms)?;
+    let text = file.section(SectionKind::TermText)?;
     let chunks = file.u32s(SectionKind::PostingChunks)?;
     let frequencies = file.u16s(SectionKind::PostingFrequencies)?;
     let lengths = file.u32s(SectionKind::ChunkLengths)?;
     require(lengths.len() == to_usize(shape.chunks), SectionKind::ChunkLengths, "S-TRM-1", lengths.len())?;
     require(chunks.len() == frequencies.len(), SectionKind::PostingFrequencies, "S-TRM-2", frequencies.len())?;
-    let mut next = 0_usize;
-    for (row, term) in terms.iter().enumerate() {
-        require(term.postings > 0 && to_usize(term.first_posting) == next, SectionKind::Terms, "S-TRM-3", row)?;
-        let end = next.saturating_add(to_usize(term.postings));
-        let mut before = None;
-        for posting in next..end {
+    let ends = rows.get(terms.len()).map_or((0, 0), |last| (to_usize(last.text), to_usize(last.first_posting)));
+    let starts = rows.get(0).is_none_or(|first| first.text == 0 && first.first_posting == 0);
+    let whole = starts && ends == (text.len(), chunks.len()) && rows.len() != 1;
+    require(whole, SectionKind::Terms, "S-TRM-3", terms.len())?;
+    let mut before: &[u8] = &[];
+    for row in 0..terms.len() {
+        let holds = |holds, rule| require(holds, SectionKind::Terms, rule, row);
+        let (term, postings) = terms.get(row).ok_or_else(|| broken(SectionKind::Terms, "S-TRM-3", row))?;
+        holds(before < term && std::str::from_utf8(term).is_ok(), "S-TRM-4")?;
+        holds(postings.start < postings.end && postings.end <= chunks.len(), "S-TRM-3")?;
+        before = term;
+        let mut last = None;
+        for posting in postings {
             let chunk = chunks.get(posting).ok_or_else(|| broken(SectionKind::Terms, "S-TRM-3", row))?;
             let counted = frequencies.get(posting).is_some_and(|frequency| frequency > 0);
-            let holds = before < Some(chunk) && to_usize(chunk) < lengths.len() && counted;
-            require(holds, SectionKind::PostingChunks, "S-TRM-4", posting)?;
-            before = Some(chunk);
+            let holds = last < Some(chunk) && to_usize(chunk) < lengths.len() && counted;
+            require(holds, SectionKind::PostingChunks, "S-TRM-5", posting)?;
+            last = Some(chunk);
         }
-        next = end;
     }
-    require(next == chunks.len(), SectionKind::PostingChunks, "S-TRM-3", next)?;
-    let bytes = file.section(SectionKind::TermDictionary)?;
-    require(crate::segment::dictionary_numbers_terms(bytes, terms.len())?, SectionKind::TermDictionary, "S-TRM-5", 0)
+    Ok(())
 }
 
 fn vectors<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {

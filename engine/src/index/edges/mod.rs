@@ -88,15 +88,6 @@ pub fn build(
     Ok(edge_set(&chosen(&tally.choices, choices, &order, found.image), report))
 }
 
-impl EdgeReport {
-    /// Edges of a row, on average.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ edges")]
-    pub fn degree_mean(&self) -> f64 {
-        (self.kept * 2) as f64 / f64::from(self.rows.max(1))
-    }
-}
-
 /// Rows in the order of their keys, and for each row its place there.
 fn ranked(key_ranks: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).map(|(row, _)| row).collect();

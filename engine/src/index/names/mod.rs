@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 
 use hedgerow_format::name::{fold_lower_into, tokens};
 
-pub use crate::index::names::gazetteer::{Gazetteer, Hit};
+pub use crate::index::names::gazetteer::Gazetteer;
 
 /// A map whose hashing is the same in every run.
 type Fixed<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
@@ -72,8 +72,8 @@ impl CaseCounts {
     }
 
     /// Every word with its counts, in the order of words.
-    #[must_use]
-    pub fn sorted(&self) -> Vec<(&str, Case)> {
+    #[cfg(test)]
+    fn sorted(&self) -> Vec<(&str, Case)> {
         let mut words: Vec<_> = self.counts.iter().map(|(word, case)| (&**word, *case)).collect();
         words.sort_unstable_by_key(|(word, _)| *word);
         words

@@ -1,0 +1,176 @@
+//! Stored similarity edges, against a computation that anyone can follow.
+
+use crate::stores::{Numbers, PIPELINE, Place, document};
+use hedgerow::{Batch, Description, EdgeReport, EdgeRules, Pipeline, Quiet, Snapshot, StagedVector, Store, Target, dot};
+use hedgerow_format::Key;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Pairs of chunk keys, the lower first, with their similarity.
+type Pairs = BTreeMap<(String, String), f32>;
+
+#[derive(Clone, Debug)]
+struct Case {
+    rows: usize,
+    dimensions: usize,
+    /// Number of directions that vectors are drawn from; few make many ties.
+    directions: usize,
+    seed: u64,
+    rules: EdgeRules,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let percentile = prop_oneof![Just(0), Just(95_000), Just(100_000), 0..100_001_u32];
+    let top_m = prop_oneof![Just(0), Just(1), 1..6_u32, Just(1000)];
+    (1..40_usize, 1..9_usize, prop_oneof![1..5_usize, Just(1000)], any::<u64>(), percentile, top_m).prop_map(
+        |(rows, dimensions, directions, seed, percentile, top_m)| Case {
+            rows,
+            dimensions,
+            directions,
+            seed,
+            rules: EdgeRules { percentile, top_m },
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn stored_edges_are_those_of_a_naive_computation(case in cases()) {
+        let place = Place::new();
+        let (store, vectors) = built(&place, &case);
+        let report = store.build_edges("v", case.rules, &Quiet).expect("edges can be built");
+        let expected = expected(&vectors, case.rules);
+        prop_assert_eq!(&stored(&place.read(), case.rows), &expected.edges);
+        prop_assert_eq!(report.pairs, expected.pairs);
+        prop_assert_eq!(report.passed, expected.passed);
+        prop_assert_eq!(report.kept, expected.edges.len() as u64);
+        if expected.pairs > 0 {
+            // Zero and minus zero are one similarity.
+            prop_assert!(report.threshold == expected.threshold, "{} {}", report.threshold, expected.threshold);
+        }
+    }
+}
+
+fn name(row: usize) -> String {
+    format!("document {row}")
+}
+
+/// A store of two segments whose documents have these vectors.
+fn built(place: &Place, case: &Case) -> (Store, Vec<(String, Vec<f32>)>) {
+    let mut numbers = Numbers(case.seed);
+    let mut direction = || -> Vec<f32> {
+        let mut vector: Vec<f32> = (0..case.dimensions).map(|_| numbers.component()).collect();
+        vector[0] += 2.0;
+        hedgerow::normalise(&mut vector).expect("it has a direction");
+        vector
+    };
+    let directions: Vec<Vec<f32>> = (0..case.directions.min(case.rows)).map(|_| direction()).collect();
+    let mut numbers = Numbers(case.seed ^ 1);
+    let pick = |numbers: &mut Numbers| directions[numbers.below(directions.len())].clone();
+    let vectors: Vec<(String, Vec<f32>)> = (0..case.rows).map(|row| (name(row), pick(&mut numbers))).collect();
+    let store = place.open();
+    for part in vectors.chunks(case.rows.div_ceil(2)) {
+        let mut batch = Batch::default();
+        let documents = part.iter().map(|(key, _)| document(key, "text")).collect();
+        let pipeline = Pipeline { embedder: None, ..PIPELINE };
+        pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
+        for (key, components) in part {
+            let vector = StagedVector { space: "v".into(), model: "m".into(), components: components.clone() };
+            batch.set_vector(Target { document: key.clone(), chunk: None }, vector);
+        }
+        store.commit(batch).expect("the batch is sound");
+    }
+    (store, vectors)
+}
+
+struct Expected {
+    edges: Pairs,
+    pairs: u64,
+    passed: u64,
+    threshold: f32,
+}
+
+fn expected(vectors: &[(String, Vec<f32>)], rules: EdgeRules) -> Expected {
+    let mut all = Vec::new();
+    for (row, (_, a)) in vectors.iter().enumerate() {
+        for (other, (_, b)) in vectors.iter().enumerate().skip(row + 1) {
+            all.push((dot(a, b), row, other));
+        }
+    }
+    let mut ascending: Vec<f32> = all.iter().map(|pair| pair.0).collect();
+    ascending.sort_by(f32::total_cmp);
+    let index = all.len() * rules.percentile as usize / 100_000;
+    let Some(&threshold) = ascending.get(index.min(all.len().saturating_sub(1))) else {
+        return Expected { edges: Pairs::new(), pairs: 0, passed: 0, threshold: 0.0 };
+    };
+    all.retain(|pair| pair.0 >= threshold);
+    let mut kept = BTreeSet::new();
+    for row in 0..vectors.len() {
+        let ends = all.iter().filter(|pair| pair.1 == row || pair.2 == row);
+        let mut partners: Vec<(f32, Key, usize, usize)> = ends
+            .map(|&(similarity, a, b)| (similarity, Key::of_document(&name(if a == row { b } else { a })), a, b))
+            .collect();
+        partners.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("similarities are numbers").then(a.1.cmp(&b.1)));
+        kept.extend(partners.iter().take(rules.top_m as usize).map(|partner| (partner.2, partner.3)));
+    }
+    let key = |row: usize| format!("{}#0", name(row));
+    let edges = all.iter().filter(|pair| kept.contains(&(pair.1, pair.2)));
+    let edges = edges.map(|&(similarity, a, b)| (ordered(key(a), key(b)), similarity)).collect();
+    let pairs = (vectors.len() * (vectors.len() - 1) / 2) as u64;
+    Expected { edges, pairs, passed: all.len() as u64, threshold }
+}
+
+fn ordered(a: String, b: String) -> (String, String) {
+    if a < b { (a, b) } else { (b, a) }
+}
+
+/// What the store says of every chunk, each pair from both of its ends.
+fn stored(snapshot: &Snapshot, rows: usize) -> Pairs {
+    let mut ends = BTreeMap::new();
+    for row in 0..rows {
+        let node = snapshot.find(&format!("chunk:{}#0", name(row))).expect("the chunk is there");
+        let Description::Chunk { key, similar, .. } = snapshot.describe(node, usize::MAX).expect("it can be described")
+        else {
+            panic!("a chunk is described as a chunk");
+        };
+        for (other, similarity) in similar {
+            let (count, weight) = ends.entry(ordered(key.clone(), other)).or_insert((0, similarity));
+            assert_eq!(weight.to_bits(), similarity.to_bits());
+            *count += 1;
+        }
+    }
+    assert!(ends.values().all(|(count, _)| *count == 2), "an edge is written at one end only");
+    ends.into_iter().map(|(pair, (_, similarity))| (pair, similarity)).collect()
+}
+
+#[test]
+fn edges_of_a_space_that_no_one_has_are_refused_and_edges_follow_their_documents() {
+    let place = Place::new();
+    let case = Case { rows: 12, dimensions: 4, directions: 1000, seed: 5, rules: EdgeRules { percentile: 50_000, top_m: 3 } };
+    let (store, mut vectors) = built(&place, &case);
+    assert!(store.build_edges("other", case.rules, &Quiet).is_err());
+    let report: EdgeReport = store.build_edges("v", case.rules, &Quiet).expect("edges can be built");
+    assert_eq!((report.pairs, report.percentile_thousandths, report.top_m), (66, 50_000, 3));
+    let mut batch = Batch::default();
+    batch.delete(&name(11));
+    store.commit(batch).expect("the batch is sound");
+    let deleted = format!("{}#0", name(11));
+    assert!(stored_keys(&place.read()).iter().all(|key| *key != deleted), "an edge leads to what is deleted");
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    vectors.pop();
+    assert_eq!(stored(&place.read(), 11), expected(&vectors, case.rules).edges);
+    assert_eq!(store.snapshot().stats().expect("it can be counted").edges[0].pairs, 55);
+}
+
+fn stored_keys(snapshot: &Snapshot) -> Vec<String> {
+    let mut keys = Vec::new();
+    for row in 0..11 {
+        let node = snapshot.find(&format!("chunk:{}#0", name(row))).expect("the chunk is there");
+        if let Ok(Description::Chunk { similar, .. }) = snapshot.describe(node, usize::MAX) {
+            keys.extend(similar.into_iter().map(|(key, _)| key));
+        }
+    }
+    keys
+}

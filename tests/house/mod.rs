@@ -1,0 +1,6 @@
+//! Tests about the project's own text: its rooms, its rules, its specification.
+
+mod rooms;
+mod rules;
+mod source;
+mod spec;

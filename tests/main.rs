@@ -1,0 +1,14 @@
+//! Every test that crosses a crate's border: what the house asks of the code, and what the store promises its callers.
+
+mod corpus;
+mod damage;
+mod distance_oracle;
+mod edges;
+mod history;
+mod house;
+mod overlay;
+mod retrieval;
+mod store;
+mod stores;
+mod terms_oracle;
+mod wordpiece;

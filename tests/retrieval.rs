@@ -1,0 +1,155 @@
+//! What the graph adds to terms and vectors, measured on the small multi-hop set with the models that come with the program.
+
+use crate::corpus;
+use crate::stores::{Numbers, Place};
+use hedgerow::{Batch, Context, Document, Filter, Models, Passage, Pipeline, Question, Quiet, Snapshot, Strategy};
+use hedgerow_cli::embed::StaticTable;
+use hedgerow_cli::extract::Patterns;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+static TABLE: LazyLock<StaticTable> = LazyLock::new(StaticTable::default);
+
+fn models() -> Models<'static> {
+    Models { embedder: Some(&*TABLE), extractor: Some(&Patterns) }
+}
+
+/// A store of these documents, committed in batches of a size.
+fn built(place: &Place, documents: Vec<Document>, batch_size: usize) {
+    let store = place.open();
+    let pipeline = Pipeline { chunking: None, embedder: Some(&*TABLE), extractor: Some(&Patterns) };
+    for part in documents.chunks(batch_size) {
+        let mut batch = Batch::default();
+        let staged = pipeline.stage(&store.snapshot(), part.to_vec(), &mut batch, &Quiet).expect("no one cancels");
+        assert_eq!(staged.rejected, []);
+        store.commit(batch).expect("the batch is sound");
+    }
+    store.refresh(&Quiet).expect("the store can be brought in step");
+}
+
+/// The set in one batch, made once for all tests of this file.
+static WHOLE: LazyLock<Place> = LazyLock::new(|| {
+    let place = Place::new();
+    built(&place, corpus::documents(), 1000);
+    place
+});
+
+fn answer(snapshot: &Snapshot, question: &str, strategy: Strategy) -> Context {
+    let question = Question { strategy, seeds: 10, neighbours: 10, tokens_max: usize::MAX, ..Question::new(question) };
+    snapshot.ask(&question, models()).expect("the question has an answer")
+}
+
+/// Mean share of gold among the first five, and share of questions whose gold is all among the first ten.
+#[derive(Debug)]
+struct Measured {
+    recall_at_5: f64,
+    all_at_10: f64,
+}
+
+fn measured(snapshot: &Snapshot, strategy: Strategy) -> Measured {
+    let (mut recall, mut all, mut asked_count) = (0.0, 0.0, 0.0);
+    for asked in corpus::questions() {
+        let context = answer(snapshot, &asked.question, strategy);
+        let documents: Vec<&str> = context.passages.iter().map(|passage| passage.document.as_str()).collect();
+        let among = |count: usize| {
+            let first: BTreeSet<&str> = documents.iter().take(count).copied().collect();
+            asked.gold.iter().filter(|gold| first.contains(gold.as_str())).count()
+        };
+        let part = |count: usize| f64::from(u32::try_from(count).expect("it is small"));
+        recall += part(among(5)) / part(asked.gold.len());
+        all += part(usize::from(among(10) == asked.gold.len()));
+        asked_count += 1.0;
+    }
+    Measured { recall_at_5: recall / asked_count, all_at_10: all / asked_count }
+}
+
+#[test]
+fn the_graph_finds_more_of_what_a_question_needs_than_flat_search() {
+    let snapshot = WHOLE.read();
+    let [flat, graph] = [Strategy::Flat, Strategy::Graph].map(|strategy| measured(&snapshot, strategy));
+    println!("flat {flat:?}, graph {graph:?}");
+    assert!(graph.recall_at_5 >= flat.recall_at_5 + 0.05, "{graph:?} {flat:?}");
+    assert!(graph.all_at_10 >= flat.all_at_10 + 0.1, "{graph:?} {flat:?}");
+}
+
+#[test]
+fn answers_are_the_same_whatever_the_batches_and_the_order_of_documents() {
+    let mut documents = corpus::documents();
+    let mut numbers = Numbers(11);
+    for last in (1..documents.len()).rev() {
+        documents.swap(last, numbers.below(last + 1));
+    }
+    let shuffled = Place::new();
+    built(&shuffled, documents, 97);
+    let (one, other) = (WHOLE.read(), shuffled.read());
+    for asked in corpus::questions() {
+        for strategy in [Strategy::Flat, Strategy::Graph] {
+            let [one, other] = [&one, &other].map(|snapshot| answer(snapshot, &asked.question, strategy));
+            for (one, other) in one.passages.iter().zip(&other.passages) {
+                assert_eq!(one, other, "{}", asked.question);
+            }
+            assert_eq!(one.passages.len(), other.passages.len());
+        }
+    }
+}
+
+#[test]
+fn a_filter_gives_as_many_passages_as_match_up_to_the_number_asked_for() {
+    let place = Place::new();
+    let documents = corpus::documents().into_iter().enumerate().map(|(row, mut document)| {
+        document.metadata.insert("rare".into(), (row % 100 == 0).into());
+        document
+    });
+    built(&place, documents.collect(), 1000);
+    let snapshot = place.read();
+    let rare: BTreeSet<String> = corpus::documents().into_iter().step_by(100).map(|document| document.key).collect();
+    assert_eq!(rare.len(), 7);
+    let filter = Some(Filter::parse("metadata.rare = true").expect("it is a filter"));
+    for asked in corpus::questions() {
+        for strategy in [Strategy::Flat, Strategy::Graph] {
+            for (wanted, expected) in [(3, 5), (10, 7)] {
+                let question =
+                    Question { strategy, seeds: wanted, neighbours: 2, filter: filter.clone(), ..Question::new(&*asked.question) };
+                let context = snapshot.ask(&question, models()).expect("the question has an answer");
+                // With vectors every passage has some similarity, but it may be below zero.
+                assert!(context.passages.len() == expected, "{} of {expected}: {}", context.passages.len(), asked.question);
+                assert!(context.passages.iter().all(|passage| rare.contains(&passage.document)));
+                assert_eq!(context.trace.chunks, 7);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_passage_says_where_it_is_and_why() {
+    let snapshot = WHOLE.read();
+    let mut neighbours = 0;
+    for asked in corpus::questions() {
+        let context = answer(&snapshot, &asked.question, Strategy::Graph);
+        assert!(context.passages.windows(2).all(|two| two[0].score >= two[1].score), "{}", asked.question);
+        for passage in &context.passages {
+            let Passage { legs, start, end, .. } = passage;
+            let sum = legs.terms + legs.vector + legs.named + legs.link;
+            assert!((sum - passage.score).abs() < 1e-5, "the parts of {} add up to {sum}, not {}", passage.key, passage.score);
+            let document = snapshot.find_document(&passage.document).expect("it can be looked for").expect("it is there");
+            let text = document.text().expect("it can be read");
+            assert_eq!(text.get(*start as usize..*end as usize), Some(passage.text.as_str()));
+            let last = passage.path.last().expect("a passage has a path");
+            assert_eq!(last.node, format!("chunk:{}", passage.key));
+            neighbours += usize::from(passage.role == hedgerow::Role::Neighbour);
+        }
+    }
+    assert!(neighbours > 64, "only {neighbours} passages were reached along links");
+}
+
+#[test]
+fn a_budget_of_tokens_is_kept_and_what_does_not_fit_is_named() {
+    let snapshot = WHOLE.read();
+    for asked in corpus::questions().iter().take(16) {
+        let question = Question { tokens_max: 300, ..Question::new(&*asked.question) };
+        let context = snapshot.ask(&question, models()).expect("the question has an answer");
+        let tokens: usize = context.passages.iter().map(|passage| passage.text.len().div_ceil(4)).sum();
+        assert!(tokens == context.tokens && tokens <= 300, "{tokens}");
+        assert!(context.trace.dropped.iter().any(|dropped| dropped.reason.contains("budget")));
+    }
+}

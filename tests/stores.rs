@@ -1,0 +1,225 @@
+//! Small stores in temporary folders, with models so simple that a reader can tell what they find.
+
+use hedgerow::{
+    Batch, Certainty, Committed, Context, Document, Embed, Extract, Extraction, FoundMention, FoundRelation, Listing,
+    ModelError, Models, Pipeline, Question, Quiet, Snapshot, Staged, StagedVector, Store, Strategy,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
+use tempfile::TempDir;
+
+/// A store that is gone when this is dropped.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { folder: TempDir::new().expect("there is room for a temporary folder") }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    pub fn open(&self) -> Store {
+        Store::open_or_create(self.path()).expect("the store opens")
+    }
+
+    pub fn read(&self) -> Snapshot {
+        Snapshot::open(self.path()).expect("the store opens for reading")
+    }
+}
+
+/// Sixteen components, counted from the letters of a text.
+pub struct Letters;
+
+impl Embed for Letters {
+    fn space(&self) -> &'static str {
+        "letters"
+    }
+
+    fn model(&self) -> &'static str {
+        "letters-16"
+    }
+
+    fn dimensions(&self) -> usize {
+        16
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        let vector = |text: &&str| {
+            let mut counts = vec![0.25_f32; 16];
+            text.bytes().for_each(|byte| counts[usize::from(byte % 16)] += f32::from(byte % 7));
+            Some(counts)
+        };
+        Ok(texts.iter().map(vector).collect())
+    }
+}
+
+/// Takes every capitalised word for a name, and `A owns B` for a relation.
+pub struct Capitals;
+
+impl Extract for Capitals {
+    fn model(&self) -> &'static str {
+        "capitals-1"
+    }
+
+    fn extract(&self, _title: &str, text: &str) -> Result<Extraction, ModelError> {
+        let mut found = Extraction::default();
+        let mut at = 0;
+        let words: Vec<(usize, &str)> = iter::from_fn(|| {
+            let rest = text.get(at..)?;
+            let start = at + rest.find(char::is_alphabetic)?;
+            let length = text[start..].find(|letter: char| !letter.is_alphanumeric()).unwrap_or(text.len() - start);
+            at = start + length;
+            Some((start, &text[start..at]))
+        })
+        .collect();
+        for (start, word) in words.iter().filter(|(_, word)| is_name(word)) {
+            found.mentions.push(FoundMention {
+                name: (*word).to_owned(),
+                kind: "name".into(),
+                range: *start..start + word.len(),
+                certainty: Certainty::Certain,
+            });
+        }
+        for three in words.windows(3).filter(|three| three[1].1 == "owns" && is_name(three[0].1) && is_name(three[2].1)) {
+            found.relations.push(FoundRelation {
+                subject: three[0].1.to_owned(),
+                predicate: "owns".into(),
+                object: three[2].1.to_owned(),
+                weight: 1.0,
+                range: three[0].0..three[2].0 + three[2].1.len(),
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.len() > 1 && word.starts_with(char::is_uppercase)
+}
+
+/// Both simple models, one chunk a document.
+pub const PIPELINE: Pipeline<'static> = Pipeline { chunking: None, embedder: Some(&Letters), extractor: Some(&Capitals) };
+/// Both simple models, for questions.
+pub const MODELS: Models<'static> = Models { embedder: Some(&Letters), extractor: Some(&Capitals) };
+
+/// A document whose title is its key's.
+pub fn document(key: &str, text: &str) -> Document {
+    Document::new(key).title(format!("Page {key}")).text(text)
+}
+
+/// Stages documents, deletes others, and commits both at once; projections are behind afterwards.
+pub fn change(store: &Store, put: Vec<Document>, delete: &[&str]) -> (Staged, Committed) {
+    let mut batch = Batch::default();
+    let staged = PIPELINE.stage(&store.snapshot(), put, &mut batch, &Quiet).expect("no one cancels");
+    delete.iter().for_each(|key| batch.delete(key));
+    (staged, store.commit(batch).expect("the batch is sound"))
+}
+
+/// Puts documents and brings the projections in step.
+pub fn put(store: &Store, documents: &[(&str, &str)]) -> Committed {
+    let documents = documents.iter().map(|(key, text)| document(key, text)).collect();
+    let (staged, committed) = change(store, documents, &[]);
+    assert_eq!(staged.rejected, []);
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    committed
+}
+
+/// A vector of the simple model's space.
+pub fn vector(components: &[f32]) -> StagedVector {
+    let mut components = components.to_vec();
+    components.resize(16, 0.0);
+    hedgerow::normalise(&mut components).expect("the vector has a direction");
+    StagedVector { space: "letters".into(), model: "letters-16".into(), components }
+}
+
+/// Asks with both simple models.
+pub fn ask(snapshot: &Snapshot, question: &str, strategy: Strategy) -> Context {
+    let question = Question { strategy, ..Question::new(question) };
+    snapshot.ask(&question, MODELS).expect("the question has an answer")
+}
+
+/// What an answer says, whatever number its generation has.
+pub fn said(mut context: Context) -> Context {
+    context.trace.generation = 0;
+    context
+}
+
+/// Every document's key and text.
+pub fn texts(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let Listing::Documents(lines) = snapshot.list_documents(usize::MAX).expect("documents can be listed") else {
+        panic!("documents are listed as documents");
+    };
+    let text = |key: &str| {
+        let found = snapshot.find_document(key).expect("a document can be found");
+        found.expect("what is listed is there").text().expect("its text can be read")
+    };
+    lines.into_iter().map(|line| (line.key.clone(), text(&line.key))).collect()
+}
+
+/// Names of all live entities.
+pub fn entities(snapshot: &Snapshot) -> Vec<String> {
+    let Listing::Entities(lines) = snapshot.list_entities(usize::MAX).expect("entities can be listed") else {
+        panic!("entities are listed as entities");
+    };
+    let mut names: Vec<String> = lines.into_iter().map(|line| line.name).collect();
+    names.sort();
+    names
+}
+
+/// All live relations as `subject predicate object weight [evidence]`.
+pub fn relations(snapshot: &Snapshot) -> Vec<String> {
+    let Listing::Relations(lines) = snapshot.list_relations(usize::MAX).expect("relations can be listed") else {
+        panic!("relations are listed as relations");
+    };
+    let line = |line: &hedgerow::RelationLine| {
+        format!("{} {} {} {} {:?}", line.subject, line.predicate, line.object, line.weight, line.evidence)
+    };
+    lines.iter().map(line).collect()
+}
+
+/// Every file of a store by its path inside it.
+pub fn files(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![store.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the store's folders can be read") {
+            let path = entry.expect("the store's folders can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).expect("the store's files can be read");
+                found.insert(path.strip_prefix(store).expect("it is inside").to_owned(), bytes);
+            }
+        }
+    }
+    found
+}
+
+
+/// A generator of numbers for tests (SplitMix64): the same for the same seed, on every machine.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).expect("it is below a usize")
+    }
+
+    /// A number from -1 to 1, in steps of 2⁻¹⁵.
+    pub fn component(&mut self) -> f32 {
+        let steps = u16::try_from(self.next() >> 48).expect("sixteen bits are left");
+        f32::from(steps) / 32_768.0 - 1.0
+    }
+}

@@ -1,0 +1,83 @@
+//! The sample documents that come with the program, and the questions that they answer together.
+
+use std::path::Path;
+
+use crate::command::intake::{Feed, Origin, files};
+use crate::failure::Failure;
+use crate::read::folder::FileKind;
+use crate::read::lines::Lines;
+
+/// A question and where its answer stands.
+#[derive(Debug)]
+pub(super) struct Story {
+    /// What the documents are about.
+    pub heading: &'static str,
+    /// What is asked.
+    pub question: &'static str,
+    /// The answer, in a sentence.
+    pub answer: &'static str,
+    /// Key of the document that is the hardest part of the answer to find.
+    pub answer_key: &'static str,
+    /// Documents that the answer is taken from, each with words of the sentence that says it.
+    pub evidence: &'static [(&'static str, &'static str)],
+}
+
+/// The questions, in the order in which they are asked.
+pub(super) static STORIES: [Story; 2] = [
+    Story {
+        heading: "Sixteen pages of an airline's operations",
+        question: "Which team should be paged for incident INC-2209, and which team caused it?",
+        answer: "Page Ramp Control. Network Planning caused it.",
+        answer_key: "airline/stand-conflict-runbook.md",
+        evidence: &[
+            ("airline/stand-conflict-runbook.md", "duty desk of Ramp Control"),
+            ("airline/gate-scheduler.md", "typed in by Network Planning"),
+        ],
+    },
+    Story {
+        heading: "Eight notes about Pink Floyd",
+        question: "Which rock opera was released by the band formed in 1965?",
+        answer: "The Wall.",
+        answer_key: "pink-floyd/the-wall",
+        evidence: &[("pink-floyd/pink-floyd", "formed in London in 1965"), ("pink-floyd/the-wall", "rock opera")],
+    },
+];
+
+/// Puts all samples into the feed, under the keys that `ingest` would give them.
+///
+/// # Errors
+/// [`Failure::Interrupted`].
+pub(super) fn read(feed: &mut Feed<'_>) -> Result<(), Failure> {
+    for (key, text) in AIRLINE {
+        let origin = Origin { file: key.into(), line: None };
+        feed.document(origin, files::text_document(FileKind::Markdown, key, key, text))?;
+    }
+    files::read_lines(Lines::new(PINK_FLOYD.as_bytes()), Path::new("pink-floyd.jsonl"), feed)
+}
+
+macro_rules! airline {
+    ($($name:literal)*) => {
+        [$((concat!("airline/", $name), include_str!(concat!("../../../samples/airline/", $name)))),*]
+    };
+}
+
+static AIRLINE: [(&str, &str); 16] = airline! {
+    "aircraft-sk-lar.md"
+    "crew-desk.md"
+    "crew-duty-rules.md"
+    "crew-message-runbook.md"
+    "flight-214.md"
+    "flight-381.md"
+    "flight-612.md"
+    "gate-scheduler.md"
+    "inc-2174.md"
+    "inc-2209-review.md"
+    "inc-2209.md"
+    "maintenance-control.md"
+    "network-planning.md"
+    "ramp-control.md"
+    "staffing-policy.md"
+    "stand-conflict-runbook.md"
+};
+
+static PINK_FLOYD: &str = include_str!("../../../samples/pink-floyd.jsonl");

@@ -1,0 +1,158 @@
+//! `hedgerow expand`: what lies around a node, hop by hop, with the best path to each.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Snapshot};
+
+use crate::command::render::layout::{WIDTH, columns, counted, decimal, plain};
+use crate::command::render::rule;
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Walk from a document, chunk or entity along its edges
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hedgerow expand notes.hedgerow \"entity:Pink Floyd\" --hops 2 --edge relations --edge defines
+  hedgerow expand notes.hedgerow 'chunk:music/floyd.md#0' --edge similar --weight-min .5")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+    /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
+    key: String,
+    /// Edges between the start and the farthest node
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=16))]
+    hops: u8,
+    /// Kind of edges that are followed; may be given several times [default: all]
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(EdgeKind::ALL.map(EdgeKind::name)).try_map(edge_kind))]
+    edge: Vec<EdgeKind>,
+    /// Which way edges are followed
+    #[arg(long, default_value = "both", value_parser = PossibleValuesParser::new(["out", "in", "both"]).map(|name| direction(&name)))]
+    direction: Direction,
+    /// Edges that are followed out of one node, the heaviest first
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
+    fan_out: u32,
+    /// Edges below this weight are passed over
+    #[arg(long, value_name = "W", default_value_t = 0.0, value_parser = weight_min)]
+    weight_min: f32,
+    /// Nodes that are returned
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
+    limit: u32,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let snapshot = Snapshot::open(&args.store)?;
+    let start = snapshot.find(&args.key)?;
+    let options = ExpandOptions {
+        edges: if args.edge.is_empty() { EdgeKind::ALL.to_vec() } else { args.edge.clone() },
+        direction: args.direction,
+        hops: args.hops.into(),
+        fan_out: usize::try_from(args.fan_out).unwrap_or(usize::MAX),
+        limit: usize::try_from(args.limit).unwrap_or(usize::MAX),
+        weight_min: args.weight_min,
+    };
+    let expansion = snapshot.expand(&[start], &options)?;
+    for lack in &expansion.incomplete {
+        session.note(lack);
+    }
+    session.print(&expansion, |out| human(out, &expansion))?;
+    Ok(Outcome::Done)
+}
+
+const LIMIT_MAX: i64 = 1_000_000;
+const SCORE_COLUMNS: usize = 7;
+
+fn human(out: &mut dyn Write, expansion: &Expansion) -> io::Result<()> {
+    for hop in expansion.nodes.chunk_by(|a, b| a.hop == b.hop) {
+        let Some(first) = hop.first() else { continue };
+        let nodes = counted(hop.len() as u64, "node", "nodes");
+        match first.hop {
+            0 => rule(out, &format!("start: {nodes}"))?,
+            number => rule(out, &format!("hop {number}: {nodes}"))?,
+        }
+        for reached in hop {
+            path(out, reached)?;
+        }
+    }
+    if expansion.truncated {
+        writeln!(out, "\nA limit cut the walk short: see --limit and --fan-out.")?;
+    }
+    Ok(())
+}
+
+/// A node as the last of its path; a long path breaks before an edge.
+fn path(out: &mut dyn Write, reached: &Reached) -> io::Result<()> {
+    let score = if reached.hop == 0 { String::new() } else { decimal(reached.score, 3) };
+    let first = reached.path.first().map_or(&reached.key, |edge| &edge.from);
+    let mut line = format!("{score:>5}  {}", plain(first));
+    for edge in &reached.path {
+        let step = format!("{} {}", arrow(edge), plain(&edge.to));
+        if columns(&line) + 1 + columns(&step) > WIDTH {
+            writeln!(out, "{line}")?;
+            line = format!("{:SCORE_COLUMNS$} ", "");
+        }
+        line.push(' ');
+        line.push_str(&step);
+    }
+    writeln!(out, "{line}")
+}
+
+fn arrow(edge: &PathEdge) -> String {
+    let label = if edge.label.is_empty() { edge.edge.name().to_owned() } else { plain(&edge.label) };
+    match (edge.edge, edge.reversed) {
+        (EdgeKind::Similar, _) => format!("—{label} {}—", decimal(edge.weight, 2)),
+        (_, true) => format!("←{label}—"),
+        (_, false) => format!("—{label}→"),
+    }
+}
+
+fn edge_kind(name: String) -> Result<EdgeKind, String> {
+    let kind = EdgeKind::ALL.into_iter().find(|kind| kind.name() == name);
+    kind.ok_or(name)
+}
+
+fn direction(name: &str) -> Direction {
+    match name {
+        "out" => Direction::Out,
+        "in" => Direction::In,
+        _ => Direction::Both,
+    }
+}
+
+fn weight_min(text: &str) -> Result<f32, String> {
+    let weight = text.parse().ok();
+    weight.filter(|weight: &f32| weight.is_finite()).ok_or_else(|| "expected a number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use hedgerow::{EdgeKind, PathEdge, Reached};
+
+    use crate::command::expand::path;
+
+    fn edge(from: &str, edge: EdgeKind, label: &str, reversed: bool, to: &str) -> PathEdge {
+        let (from, label, to) = (from.to_owned(), label.to_owned(), to.to_owned());
+        PathEdge { from, edge, label, reversed, to, weight: 0.5 }
+    }
+
+    #[test]
+    fn a_path_is_drawn_along_and_against_its_edges() {
+        let edges = vec![
+            edge("entity:B", EdgeKind::Relations, "owned by", true, "entity:A"),
+            edge("entity:A", EdgeKind::Defines, "", false, "chunk:a#0"),
+            edge("chunk:a#0", EdgeKind::Similar, "", false, "chunk:c#0"),
+        ];
+        let key = "chunk:c#0".to_owned();
+        let mut out = Vec::new();
+        let reached = Reached { key, hop: 3, score: 0.25, path: edges };
+        path(&mut out, &reached).unwrap();
+        let drawn = String::from_utf8(out).unwrap();
+        assert_eq!(drawn, " .250  entity:B ←owned by— entity:A —defines→ chunk:a#0 —similar .50— chunk:c#0\n");
+    }
+}

@@ -1,0 +1,117 @@
+//! `hedgerow ingest`: files and folders become documents, cut into chunks.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use hedgerow::{Chunking, Store};
+use serde::Serialize;
+
+use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
+use crate::command::render::layout::{counted, grouped};
+use crate::command::{EmbedderChoice, pipeline};
+use crate::embed::StaticTable;
+use crate::failure::{Failure, Outcome};
+use crate::read::folder::{self, Listing};
+use crate::session::{RejectedRecord, Session};
+
+/// Put files and folders into a store, which is made if it is not there
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Folders are read with all folders in them. A .txt or .md file is a document; its key is its path from the folder that \
+holds PATH on, so `hedgerow ingest s docs/guide` gives guide/start.md. The first `# ` heading of a .md file is its \
+title, else the file's name; of a .txt file a short first line above a blank one. A .jsonl file holds a document a \
+line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}; other fields become \
+metadata.
+
+Text is cut at paragraphs, sentences or words into chunks of at most 1,000 characters that overlap by 100. What is in \
+the store just so is not read again.
+
+Example:
+  hedgerow ingest notes.hedgerow ~/notes handbook.md")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+    /// Files and folders to read
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// What gives chunks their vectors
+    #[arg(long, value_enum, default_value_t)]
+    embedder: EmbedderChoice,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let start = Instant::now();
+    let listing = listed(args)?;
+    let store = Store::open_or_create(&args.store)?;
+    let progress = session.progress("reading");
+    let mut rejections = Rejections::default();
+    for entry in listing.rejected {
+        let file = entry.path.to_string_lossy().into_owned();
+        rejections.add(session, &progress, RejectedRecord { file, line: None, reason: entry.reason });
+    }
+    let table = StaticTable::default();
+    let intake = Intake {
+        store: &store,
+        pipeline: pipeline(&table, args.embedder, Some(Chunking::default())),
+        documents_max: DOCUMENTS_MAX,
+        bytes_total: listing.files.iter().filter_map(|file| fs::metadata(&file.path).ok()).map(|file| file.len()).sum(),
+        progress: &progress,
+        session,
+    };
+    let read = |feed: &mut Feed<'_>| listing.files.iter().try_for_each(|file| files::read_file(file, feed));
+    let tally = intake.run(read, &mut rejections, |_| Ok(()))?;
+    progress.say("linking");
+    store.refresh(&progress)?;
+    drop(progress);
+    let summary = Summary {
+        generation: store.snapshot().generation(),
+        tally,
+        skipped: listing.skipped as u64,
+        rejections,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    session.print(&summary, |out| human(out, &summary))?;
+    Ok(Outcome::unless_rejected(summary.rejections.count))
+}
+
+/// Documents that become visible together.
+const DOCUMENTS_MAX: usize = 1000;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    generation: u64,
+    #[serde(flatten)]
+    tally: Tally,
+    skipped: u64,
+    #[serde(flatten)]
+    rejections: Rejections,
+    seconds: f64,
+}
+
+/// All paths are looked at before the store is touched.
+fn listed(args: &Args) -> Result<Listing, Failure> {
+    let mut all = Listing::default();
+    for path in &args.paths {
+        let listing = folder::files(path).map_err(Failure::io("read", path))?;
+        all.files.extend(listing.files);
+        all.rejected.extend(listing.rejected);
+        all.skipped += listing.skipped;
+    }
+    Ok(all)
+}
+
+fn human(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    summary.tally.human(out)?;
+    if summary.skipped > 0 {
+        writeln!(out, "{} of other kinds passed over", counted(summary.skipped, "file", "files"))?;
+    }
+    summary.rejections.human(out)?;
+    writeln!(out, "generation {} after {:.1} s", grouped(summary.generation), summary.seconds)
+}

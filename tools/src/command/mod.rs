@@ -1,0 +1,125 @@
+//! The commands: one file each, with its arguments and what it does.
+
+mod ask;
+mod compare;
+mod demo;
+mod edges;
+mod eval;
+mod expand;
+mod import;
+mod ingest;
+mod intake;
+mod ls;
+mod render;
+mod rm;
+mod show;
+mod stats;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use hedgerow::{Chunking, Embed, Pipeline};
+
+use crate::embed::StaticTable;
+use crate::extract::Patterns;
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to standard output, errors to standard error; neither can be told about a closed pipe.
+            error.print().ok();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let session = Session::new(cli.json);
+    match cli.command.run(&session) {
+        Ok(outcome) => ExitCode::from(outcome.exit_code()),
+        Err(failure) => {
+            session.note(format_args!("hedgerow: {failure}"));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// An embedded knowledge store: documents, their graph, and answers with the path that led to them
+#[derive(Debug, Parser)]
+#[command(
+    name = "hedgerow",
+    version,
+    propagate_version = true,
+    after_help = "\
+Exit codes: 0 done; 1 done with rejected records; 2 wrong usage; 3 not found; 4 store damaged or of another format; \
+5 input or output failed; 6 another writer holds the store; 130 interrupted.
+
+Start here:
+  hedgerow demo"
+)]
+struct Cli {
+    /// Print the result as JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Ingest(ingest::Args),
+    Import(import::Args),
+    Edges(edges::Args),
+    Ask(ask::Args),
+    Compare(compare::Args),
+    Expand(expand::Args),
+    Show(show::Args),
+    Ls(ls::Args),
+    Eval(eval::Args),
+    Rm(rm::Args),
+    Stats(stats::Args),
+    Verify(verify::Args),
+}
+
+impl Command {
+    fn run(&self, session: &Session) -> Result<Outcome, Failure> {
+        match self {
+            Command::Demo(args) => demo::run(args, session),
+            Command::Ingest(args) => ingest::run(args, session),
+            Command::Import(args) => import::run(args, session),
+            Command::Edges(args) => edges::run(args, session),
+            Command::Ask(args) => ask::run(args, session),
+            Command::Compare(args) => compare::run(args, session),
+            Command::Expand(args) => expand::run(args, session),
+            Command::Show(args) => show::run(args, session),
+            Command::Ls(args) => ls::run(args, session),
+            Command::Eval(args) => eval::run(args, session),
+            Command::Rm(args) => rm::run(args, session),
+            Command::Stats(args) => stats::run(args, session),
+            Command::Verify(args) => verify::run(args, session),
+        }
+    }
+}
+
+/// Which embedder gives chunks their vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum EmbedderChoice {
+    /// The table that comes with the program
+    #[default]
+    Static,
+    /// No vectors: answers come from terms and graph
+    None,
+}
+
+/// How the commands read documents.
+fn pipeline(table: &StaticTable, choice: EmbedderChoice, chunking: Option<Chunking>) -> Pipeline<'_> {
+    let embedder = match choice {
+        EmbedderChoice::Static => Some(table as &dyn Embed),
+        EmbedderChoice::None => None,
+    };
+    Pipeline { chunking, embedder, extractor: Some(&Patterns) }
+}

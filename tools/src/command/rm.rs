@@ -1,0 +1,64 @@
+//! `hedgerow rm`: documents go, with everything that only they support.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hedgerow::{Batch, Store};
+use serde::Serialize;
+
+use crate::command::render::layout::{counted, grouped};
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Remove documents, with the chunks, mentions and relations that only they support
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+All documents that are there are removed together; exit code 3 if one was not there.
+
+Example:
+  hedgerow rm notes.hedgerow guide/start.md doc:import:0f3b9c2a417d5e668a90b1c2d3e4f506")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+    /// Keys of documents, as KEY or doc:KEY
+    #[arg(required = true, value_name = "KEY")]
+    keys: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`]; [`Failure::NotFound`] if a document was not there, after the others are removed.
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let store = Store::open(&args.store)?;
+    let progress = session.progress("removing");
+    let mut batch = Batch::default();
+    for key in &args.keys {
+        batch.delete(key.strip_prefix("doc:").unwrap_or(key));
+    }
+    let committed = store.commit(batch)?;
+    progress.say("linking");
+    store.refresh(&progress)?;
+    drop(progress);
+    let generation = store.snapshot().generation();
+    let removed = Removed { generation, removed: committed.deleted, missing: committed.missing };
+    session.print(&removed, |out| human(out, &removed))?;
+    if removed.missing.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let missing = removed.missing.join(", ");
+    Err(Failure::NotFound(format!("not a document of this store: {missing}; the others were removed")))
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Removed {
+    generation: u64,
+    removed: u64,
+    missing: Vec<String>,
+}
+
+fn human(out: &mut dyn Write, removed: &Removed) -> io::Result<()> {
+    let documents = counted(removed.removed, "document", "documents");
+    writeln!(out, "{documents} removed; generation {}", grouped(removed.generation))
+}

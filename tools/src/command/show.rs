@@ -1,0 +1,131 @@
+//! `hedgerow show`: one node with its fields, its edges and where it comes from.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hedgerow::{Description, EntityEdges, EntityLine, MentionLine, Snapshot};
+use serde_json::{Map, Value};
+
+use crate::command::render::layout::{WIDTH, counted, decimal, grouped, plain, wrap};
+use crate::command::render::{field, rule};
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Show a document, chunk or entity: its fields, its edges, where it comes from
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hedgerow show notes.hedgerow music/floyd.md
+  hedgerow show notes.hedgerow 'chunk:music/floyd.md#0'
+  hedgerow show notes.hedgerow \"entity:Pink Floyd\"")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+    /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
+    key: String,
+    /// Entries of each list
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let snapshot = Snapshot::open(&args.store)?;
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let description = snapshot.describe(snapshot.find(&args.key)?, limit)?;
+    session.print(&description, |out| human(out, &description, limit))?;
+    Ok(Outcome::Done)
+}
+
+const PLACES_MAX: usize = 3;
+
+fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Result<()> {
+    match description {
+        Description::Document { key, title, source, media_type, metadata, bytes, fingerprint, chunks } => {
+            rule(out, &format!("document {}", plain(key)))?;
+            given(out, "title", title)?;
+            given(out, "source", source)?;
+            given(out, "media type", media_type)?;
+            self::metadata(out, metadata)?;
+            field(out, "text", &counted((*bytes).into(), "byte", "bytes"))?;
+            field(out, "fingerprint", fingerprint)?;
+            list(out, "chunks", chunks, limit)
+        }
+        Description::Chunk { key, document, kind, heading, metadata, start, end, text, mentions, defines, similar } => {
+            rule(out, &format!("chunk {}", plain(key)))?;
+            let place = format!("{document}, bytes {}–{}", grouped((*start).into()), grouped((*end).into()));
+            field(out, "document", &place)?;
+            field(out, "kind", kind)?;
+            given(out, "heading", heading)?;
+            self::metadata(out, metadata)?;
+            list(out, "defines", defines, limit)?;
+            let mentions: Vec<String> = mentions.iter().map(mention).collect();
+            list(out, "mentions", &mentions, limit)?;
+            let similar = similar.iter();
+            let similar: Vec<String> = similar.map(|(key, weight)| format!("{} {key}", decimal(*weight, 2))).collect();
+            list(out, "similar", &similar, limit)?;
+            writeln!(out)?;
+            for line in wrap(text, WIDTH - 2) {
+                writeln!(out, "{}", format!("│ {line}").trim_end())?;
+            }
+            Ok(())
+        }
+        Description::Entity { entity, edges } => self::entity(out, entity, edges, limit),
+    }
+}
+
+fn entity(out: &mut dyn Write, entity: &EntityLine, edges: &EntityEdges, limit: usize) -> io::Result<()> {
+    rule(out, &format!("entity {}", plain(&entity.name)))?;
+    given(out, "type", &entity.kind)?;
+    let mentions = counted(entity.mentions, "chunk mentions it", "chunks mention it");
+    let definitions = counted(entity.definitions, "defines it", "define it");
+    field(out, "counts", &format!("{mentions}, {definitions}"))?;
+    list(out, "defined by", &edges.defined_by, limit)?;
+    list(out, "mentioned in", &edges.mentioned_in, limit)?;
+    let mut name = "relations";
+    for relation in &edges.relations {
+        let [subject, predicate, object] =
+            [&relation.subject, &relation.predicate, &relation.object].map(|part| plain(part));
+        let weight = decimal(relation.weight, 2);
+        let evidence = relation.evidence.join(", ");
+        let line = format!("{subject} —{predicate}→ {object} (weight {weight}; {evidence})");
+        field(out, name, &line)?;
+        name = "";
+    }
+    Ok(())
+}
+
+/// A name with the first places where it stands.
+fn mention(line: &MentionLine) -> String {
+    let places = line.ranges.iter().take(PLACES_MAX);
+    let mut places: Vec<String> = places.map(|(start, end)| format!("{start}–{end}")).collect();
+    if line.ranges.len() > places.len() {
+        places.push("…".to_owned());
+    }
+    if places.is_empty() { line.entity.clone() } else { format!("{} ({})", line.entity, places.join(", ")) }
+}
+
+/// A field that may be empty, and is then left out.
+fn given(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    if value.trim().is_empty() {
+        return Ok(());
+    }
+    field(out, name, value)
+}
+
+fn metadata(out: &mut dyn Write, metadata: &Map<String, Value>) -> io::Result<()> {
+    let lines = metadata.iter();
+    let lines: Vec<String> = lines.map(|(name, value)| format!("{} = {value}", plain(name))).collect();
+    given(out, "metadata", &lines.join("\n"))
+}
+
+fn list(out: &mut dyn Write, name: &str, entries: &[String], limit: usize) -> io::Result<()> {
+    let mut text = entries.iter().map(|entry| plain(entry)).collect::<Vec<_>>().join(" · ");
+    if entries.len() == limit && limit > 0 {
+        text.push_str("\n(--limit shows more, if there are more)");
+    }
+    given(out, name, &text)
+}

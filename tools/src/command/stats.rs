@@ -1,0 +1,70 @@
+//! `hedgerow stats`: counts of what a store holds.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hedgerow::{EdgeStats, Snapshot, Stats};
+
+use crate::command::render::layout::{byte_size, counted, decimal, grouped};
+use crate::command::render::{field, rule};
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Count what a store holds
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  hedgerow stats notes.hedgerow")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let stats = Snapshot::open(&args.store)?.stats()?;
+    session.print(&stats, |out| human(out, &stats))?;
+    Ok(Outcome::Done)
+}
+
+fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    rule(out, &format!("generation {}", grouped(stats.generation)))?;
+    let text = byte_size(stats.text_bytes);
+    let chunks = counted(stats.chunks, "chunk", "chunks");
+    field(out, "documents", &grouped(stats.documents))?;
+    field(out, "text", &format!("{text} in {chunks}, {} terms", grouped(stats.terms)))?;
+    let mentions = counted(stats.mentions, "mention", "mentions");
+    let definitions = counted(stats.definitions, "definition link", "definition links");
+    field(out, "entities", &format!("{}, {mentions}, {definitions}", grouped(stats.entities)))?;
+    for space in &stats.spaces {
+        let vectors = counted(space.vectors, "vector", "vectors");
+        let made = format!("{} components, made by {}", space.dimensions, space.model);
+        field(out, "vectors", &format!("{}: {vectors} of {made}", space.name))?;
+    }
+    for edges in &stats.edges {
+        similarity(out, edges)?;
+    }
+    let segments = counted(stats.segments, "segment", "segments");
+    let bytes = (byte_size(stats.segment_bytes), byte_size(stats.projection_bytes));
+    field(out, "on disk", &format!("{} in {segments}, {} of projections", bytes.0, bytes.1))?;
+    field(out, "incomplete", &stats.incomplete.join("\n"))
+}
+
+fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
+    let threshold = decimal(edges.threshold, 3);
+    let rules = format!("percentile {} (cosine {threshold}), top {}", edges.percentile, edges.top_m);
+    let pairs = format!("{} of {} pairs passed", grouped(edges.passed), grouped(edges.pairs));
+    let shape = format!(
+        "degree at most {}, {}",
+        grouped(edges.degree_max.into()),
+        counted(edges.components.into(), "component", "components")
+    );
+    field(
+        out,
+        "similarity",
+        &format!("{}: {}; {rules}; {pairs}; {shape}", edges.space, counted(edges.kept, "edge", "edges")),
+    )
+}

@@ -1,0 +1,55 @@
+//! `hedgerow verify`: every byte and every cross-reference of a store.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hedgerow::{Env, Verified};
+
+use crate::command::render::layout::{WIDTH, byte_size, counted, wrap};
+use crate::failure::{Failure, Outcome};
+use crate::session::Session;
+
+/// Check every byte of a store; exit code 4 where something is wrong
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  hedgerow verify notes.hedgerow")]
+pub struct Args {
+    /// Folder of the store
+    store: PathBuf,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`]; [`Failure::Damaged`] where something is wrong.
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let progress = session.progress("verify");
+    let verified = hedgerow::verify(&Env::folder(&args.store)?, &progress)?;
+    drop(progress);
+    session.print(&verified, |out| human(out, &verified))?;
+    match verified.problems.len() as u64 {
+        0 => Ok(Outcome::Done),
+        problems => Err(Failure::Damaged(format!(
+            "{}: {}; take the files from a copy",
+            args.store.display(),
+            counted(problems, "problem", "problems")
+        ))),
+    }
+}
+
+fn human(out: &mut dyn Write, verified: &Verified) -> io::Result<()> {
+    let files = counted(verified.files, "file", "files");
+    let read = format!("generation {}: {files}, {} read", verified.generation, byte_size(verified.bytes));
+    if verified.problems.is_empty() {
+        return writeln!(out, "{read}; everything is as it must be");
+    }
+    let problems = counted(verified.problems.len() as u64, "problem", "problems");
+    writeln!(out, "{read}; {problems}:")?;
+    for problem in &verified.problems {
+        for (line, number) in wrap(problem, WIDTH - 4).iter().zip(0..) {
+            writeln!(out, "  {} {line}", if number == 0 { "✗" } else { " " })?;
+        }
+    }
+    Ok(())
+}

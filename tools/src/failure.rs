@@ -1,0 +1,220 @@
+//! How a command ends: done, done with rejected records, or with an error and its exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hedgerow::{
+    Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, StorageError, VerifyError,
+};
+
+use crate::read::npy::MatrixError;
+
+/// How a command that did its work ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it: exit code 0.
+    Done,
+    /// Some records were rejected, and listed: exit code 1.
+    Rejected,
+}
+
+impl Outcome {
+    /// Done, unless records were rejected.
+    #[must_use]
+    pub fn unless_rejected(rejected: u64) -> Outcome {
+        if rejected == 0 { Outcome::Done } else { Outcome::Rejected }
+    }
+
+    /// What the process tells its caller.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Rejected => 1,
+        }
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The arguments don't fit together or don't fit the store.
+    #[error("{0}")]
+    Usage(String),
+    /// Something that was named is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// `verify` found damage, or a file is of another format.
+    #[error("{0}")]
+    Damaged(String),
+    /// A file could not be read or written.
+    #[error("could not {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The result could not be written to standard output.
+    #[error("could not write to standard output: {0}")]
+    Output(io::Error),
+    /// The user pressed Ctrl-C, or the system asked the process to end.
+    #[error("interrupted; the store is unharmed, and what was committed before stays")]
+    Interrupted,
+    /// A matrix could not be read.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// The filter does not parse.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// The store could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A commit did not come true.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A query has no answer.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// A file of the store is damaged.
+    #[error(transparent)]
+    File(#[from] Damage),
+}
+
+impl Failure {
+    /// What to turn an error of the system at a file into.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::Io { action, path: path.to_owned(), source }
+    }
+
+    /// What the process tells its caller.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) | Failure::Filter(_) => USAGE,
+            Failure::NotFound(_) => NOT_FOUND,
+            Failure::Damaged(_) | Failure::File(_) => DAMAGED,
+            Failure::Io { .. } | Failure::Output(_) | Failure::Matrix(MatrixError::Io { .. }) => IO,
+            // A matrix of another form is a wrong argument, not a failing disk.
+            Failure::Matrix(_) => USAGE,
+            Failure::Interrupted => INTERRUPTED,
+            Failure::Open(error) => open_code(error),
+            Failure::Commit(error) => commit_code(error),
+            Failure::Query(error) => query_code(error),
+        }
+    }
+}
+
+const USAGE: u8 = 2;
+const NOT_FOUND: u8 = 3;
+const DAMAGED: u8 = 4;
+const IO: u8 = 5;
+const LOCKED: u8 = 6;
+const INTERRUPTED: u8 = 130;
+
+fn open_code(error: &OpenError) -> u8 {
+    match error {
+        OpenError::NotFound { .. } => NOT_FOUND,
+        OpenError::Locked { .. } => LOCKED,
+        OpenError::NotAStore { .. }
+        | OpenError::MissingCatalog { .. }
+        | OpenError::CatalogDamaged { .. }
+        | OpenError::Damaged(_) => DAMAGED,
+        _ => IO,
+    }
+}
+
+fn commit_code(error: &CommitError) -> u8 {
+    match error {
+        CommitError::UnknownKey { .. } => NOT_FOUND,
+        CommitError::Space { .. } | CommitError::Limit(_) => USAGE,
+        CommitError::Cancelled => INTERRUPTED,
+        CommitError::Damaged(_) => DAMAGED,
+        _ => IO,
+    }
+}
+
+fn query_code(error: &QueryError) -> u8 {
+    match error {
+        QueryError::NotFound { .. } | QueryError::UnknownSpace { .. } => NOT_FOUND,
+        QueryError::Vector { .. } => USAGE,
+        QueryError::Damaged(_) => DAMAGED,
+        _ => IO,
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        Failure::Open(OpenError::Storage(error))
+    }
+}
+
+impl From<Cancelled> for Failure {
+    fn from(_: Cancelled) -> Self {
+        Failure::Interrupted
+    }
+}
+
+impl From<EdgeError> for Failure {
+    fn from(error: EdgeError) -> Self {
+        match error {
+            EdgeError::Query(error) => Failure::Query(error),
+            EdgeError::Commit(error) => Failure::Commit(error),
+            // The enum may grow; what it will say is a sentence already.
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<VerifyError> for Failure {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Open(error) => Failure::Open(error),
+            VerifyError::Cancelled(cancelled) => cancelled.into(),
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Open(error) => Failure::Open(error),
+            Error::Commit(error) => Failure::Commit(error),
+            Error::Query(error) => Failure::Query(error),
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use hedgerow::{Cancelled, CommitError, OpenError, QueryError};
+
+    use crate::failure::{Failure, Outcome};
+
+    #[test]
+    fn every_kind_of_end_has_the_exit_code_of_the_contract() {
+        let path = PathBuf::from("store");
+        assert_eq!((Outcome::Done.exit_code(), Outcome::Rejected.exit_code()), (0, 1));
+        for (failure, code) in [
+            (Failure::Usage(String::new()), 2),
+            (OpenError::NotFound { path: path.clone() }.into(), 3),
+            (QueryError::NotFound { key: "k".to_owned() }.into(), 3),
+            (OpenError::NotAStore { path: path.clone(), found: String::new() }.into(), 4),
+            (OpenError::MissingCatalog { path: path.clone() }.into(), 4),
+            (Failure::io("read", &path)(std::io::Error::other("broken")), 5),
+            (CommitError::Poisoned { reason: String::new() }.into(), 5),
+            (OpenError::Locked { path, holder: String::new() }.into(), 6),
+            (Cancelled.into(), 130),
+            (CommitError::Cancelled.into(), 130),
+        ] {
+            assert_eq!(failure.exit_code(), code, "{failure}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The command `hedgerow`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hedgerow_cli::main()
+}
