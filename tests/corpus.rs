@@ -14,7 +14,9 @@ pub struct Asked {
 /// All passages, in the order of the file.
 pub fn documents() -> Vec<Document> {
     let records = records("passages.jsonl").into_iter();
-    records.map(|record| Document::new(text(&record, "id")).title(text(&record, "title")).text(text(&record, "text"))).collect()
+    records
+        .map(|record| Document::new(text(&record, "id")).title(text(&record, "title")).text(text(&record, "text")))
+        .collect()
 }
 
 /// All questions, in the order of the file.

@@ -1,3 +1,7 @@
 //! The command, as a process that the tests can start, kill and read from.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hedgerow_cli::main()
+}

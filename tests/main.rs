@@ -1,11 +1,13 @@
 //! Every test that crosses a crate's border: what the house asks of the code, and what the store promises its callers.
 
+mod command;
 mod corpus;
 mod damage;
 mod distance_oracle;
 mod edges;
 mod history;
 mod house;
+mod kill;
 mod overlay;
 mod retrieval;
 mod store;

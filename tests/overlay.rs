@@ -2,7 +2,7 @@
 
 use crate::stores::{MODELS, PIPELINE, Place, change, document, entities, put, relations, vector};
 use hedgerow::{
-    Batch, CommitError, Embed, ModelError, Pipeline, Question, QueryError, Quiet, Snapshot, StagedDocument,
+    Batch, CommitError, Embed, ModelError, Pipeline, QueryError, Question, Quiet, Snapshot, StagedDocument,
     StagedVector, Store, Strategy, Target, triple,
 };
 
@@ -116,8 +116,11 @@ fn a_vector_that_does_not_fit_its_space_is_refused_and_nothing_is_lost() {
         ("infinite", StagedVector { components: vec![f32::INFINITY; 16], ..vector(&[1.0]) }),
         ("zero", StagedVector { components: vec![0.0; 16], ..vector(&[1.0]) }),
     ];
-    let taken: Vec<&str> =
-        wrong.into_iter().filter(|(_, wrong)| set(&store, whole("b"), wrong.clone()).is_ok()).map(|(what, _)| what).collect();
+    let taken: Vec<&str> = wrong
+        .into_iter()
+        .filter(|(_, wrong)| set(&store, whole("b"), wrong.clone()).is_ok())
+        .map(|(what, _)| what)
+        .collect();
     assert!(taken.is_empty(), "taken: {taken:?}");
     assert_eq!(store.snapshot().generation(), generation);
     assert_eq!(set(&store, whole("b"), vector(&[1.0])).ok(), Some(1));
@@ -152,7 +155,8 @@ fn documents_whose_embedder_gives_no_direction_are_rejected_with_the_reason() {
         let store = place.open();
         let pipeline = Pipeline { embedder: Some(&Broken), ..PIPELINE };
         let mut batch = Batch::default();
-        let staged = pipeline.stage(&store.snapshot(), vec![document("a", text)], &mut batch, &Quiet).expect("no one cancels");
+        let staged =
+            pipeline.stage(&store.snapshot(), vec![document("a", text)], &mut batch, &Quiet).expect("no one cancels");
         let said: Vec<String> = staged.rejected.into_iter().map(|rejected| rejected.reason).collect();
         assert_eq!(said.len(), usize::from(!reason.is_empty()), "{said:?}");
         assert!(said.iter().all(|said| said.contains(reason)), "{said:?}");
@@ -241,10 +245,9 @@ fn a_document_without_text_can_be_the_source_of_triples_and_takes_them_along() {
     store.refresh(&Quiet).expect("the store can be brought in step");
     assert_eq!(relations(&place.read()).len(), 2);
     assert_eq!(entities(&place.read()), ["Dover", "Ely", "Fens", "Kent"]);
-    let reached = place.read().expand(
-        &[place.read().find("entity:Dover").expect("it is there")],
-        &hedgerow::ExpandOptions::default(),
-    );
+    let reached = place
+        .read()
+        .expand(&[place.read().find("entity:Dover").expect("it is there")], &hedgerow::ExpandOptions::default());
     let keys: Vec<String> = reached.expect("it can be expanded").nodes.into_iter().map(|node| node.key).collect();
     assert_eq!(keys, ["entity:Dover", "entity:Kent"]);
     change(&store, Vec::new(), &["import:1"]);

@@ -1,7 +1,7 @@
 //! What the graph adds to terms and vectors, measured on the small multi-hop set with the models that come with the program.
 
 use crate::corpus;
-use crate::stores::{Numbers, Place};
+use crate::stores::{Numbers, Place, said};
 use hedgerow::{Batch, Context, Document, Filter, Models, Passage, Pipeline, Question, Quiet, Snapshot, Strategy};
 use hedgerow_cli::embed::StaticTable;
 use hedgerow_cli::extract::Patterns;
@@ -15,7 +15,7 @@ fn models() -> Models<'static> {
 }
 
 /// A store of these documents, committed in batches of a size.
-fn built(place: &Place, documents: Vec<Document>, batch_size: usize) {
+fn built(place: &Place, documents: &[Document], batch_size: usize) {
     let store = place.open();
     let pipeline = Pipeline { chunking: None, embedder: Some(&*TABLE), extractor: Some(&Patterns) };
     for part in documents.chunks(batch_size) {
@@ -30,7 +30,7 @@ fn built(place: &Place, documents: Vec<Document>, batch_size: usize) {
 /// The set in one batch, made once for all tests of this file.
 static WHOLE: LazyLock<Place> = LazyLock::new(|| {
     let place = Place::new();
-    built(&place, corpus::documents(), 1000);
+    built(&place, &corpus::documents(), 1000);
     place
 });
 
@@ -68,29 +68,53 @@ fn the_graph_finds_more_of_what_a_question_needs_than_flat_search() {
     let snapshot = WHOLE.read();
     let [flat, graph] = [Strategy::Flat, Strategy::Graph].map(|strategy| measured(&snapshot, strategy));
     println!("flat {flat:?}, graph {graph:?}");
-    assert!(graph.recall_at_5 >= flat.recall_at_5 + 0.05, "{graph:?} {flat:?}");
-    assert!(graph.all_at_10 >= flat.all_at_10 + 0.1, "{graph:?} {flat:?}");
+    assert!(graph.recall_at_5 >= flat.recall_at_5 + 0.08, "{graph:?} {flat:?}");
+    assert!(graph.all_at_10 >= flat.all_at_10 + 0.2, "{graph:?} {flat:?}");
 }
 
-#[test]
-fn answers_are_the_same_whatever_the_batches_and_the_order_of_documents() {
+/// The set in another order, in many batches.
+static SHUFFLED: LazyLock<Place> = LazyLock::new(|| {
     let mut documents = corpus::documents();
     let mut numbers = Numbers(11);
     for last in (1..documents.len()).rev() {
         documents.swap(last, numbers.below(last + 1));
     }
-    let shuffled = Place::new();
-    built(&shuffled, documents, 97);
-    let (one, other) = (WHOLE.read(), shuffled.read());
+    let place = Place::new();
+    built(&place, &documents, 97);
+    place
+});
+
+#[test]
+fn passages_and_scores_are_the_same_whatever_the_batches_and_the_order_of_documents() {
+    let (one, other) = (WHOLE.read(), SHUFFLED.read());
+    let told = |context: Context| -> Vec<(String, u32, hedgerow::Role)> {
+        let passages = context.passages.into_iter();
+        passages.map(|passage| (passage.key, passage.score.to_bits(), passage.role)).collect()
+    };
     for asked in corpus::questions() {
         for strategy in [Strategy::Flat, Strategy::Graph] {
-            let [one, other] = [&one, &other].map(|snapshot| answer(snapshot, &asked.question, strategy));
-            for (one, other) in one.passages.iter().zip(&other.passages) {
-                assert_eq!(one, other, "{}", asked.question);
-            }
-            assert_eq!(one.passages.len(), other.passages.len());
+            let [one, other] = [&one, &other].map(|snapshot| told(answer(snapshot, &asked.question, strategy)));
+            assert_eq!(one, other, "{}", asked.question);
         }
     }
+}
+
+#[test]
+fn paths_and_traces_are_the_same_whatever_the_batches_and_the_order_of_documents() {
+    let (one, other) = (WHOLE.read(), SHUFFLED.read());
+    let mut differ = Vec::new();
+    for asked in corpus::questions() {
+        for strategy in [Strategy::Flat, Strategy::Graph] {
+            let [one, other] = [&one, &other].map(|snapshot| said(answer(snapshot, &asked.question, strategy)));
+            for (one, other) in one.passages.iter().zip(&other.passages).filter(|(one, other)| one != other) {
+                differ.push(format!("{}: {:?} and {:?}", asked.question, one.path, other.path));
+            }
+            if one.trace != other.trace {
+                differ.push(format!("{}: {:?} and {:?}", asked.question, one.trace, other.trace));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{} differ; the first: {}", differ.len(), differ[0]);
 }
 
 #[test]
@@ -100,7 +124,7 @@ fn a_filter_gives_as_many_passages_as_match_up_to_the_number_asked_for() {
         document.metadata.insert("rare".into(), (row % 100 == 0).into());
         document
     });
-    built(&place, documents.collect(), 1000);
+    built(&place, &documents.collect::<Vec<_>>(), 1000);
     let snapshot = place.read();
     let rare: BTreeSet<String> = corpus::documents().into_iter().step_by(100).map(|document| document.key).collect();
     assert_eq!(rare.len(), 7);
@@ -108,11 +132,21 @@ fn a_filter_gives_as_many_passages_as_match_up_to_the_number_asked_for() {
     for asked in corpus::questions() {
         for strategy in [Strategy::Flat, Strategy::Graph] {
             for (wanted, expected) in [(3, 5), (10, 7)] {
-                let question =
-                    Question { strategy, seeds: wanted, neighbours: 2, filter: filter.clone(), ..Question::new(&*asked.question) };
+                let question = Question {
+                    strategy,
+                    seeds: wanted,
+                    neighbours: 2,
+                    filter: filter.clone(),
+                    ..Question::new(&*asked.question)
+                };
                 let context = snapshot.ask(&question, models()).expect("the question has an answer");
                 // With vectors every passage has some similarity, but it may be below zero.
-                assert!(context.passages.len() == expected, "{} of {expected}: {}", context.passages.len(), asked.question);
+                assert!(
+                    context.passages.len() == expected,
+                    "{} of {expected}: {}",
+                    context.passages.len(),
+                    asked.question
+                );
                 assert!(context.passages.iter().all(|passage| rare.contains(&passage.document)));
                 assert_eq!(context.trace.chunks, 7);
             }
@@ -130,8 +164,14 @@ fn every_passage_says_where_it_is_and_why() {
         for passage in &context.passages {
             let Passage { legs, start, end, .. } = passage;
             let sum = legs.terms + legs.vector + legs.named + legs.link;
-            assert!((sum - passage.score).abs() < 1e-5, "the parts of {} add up to {sum}, not {}", passage.key, passage.score);
-            let document = snapshot.find_document(&passage.document).expect("it can be looked for").expect("it is there");
+            assert!(
+                (sum - passage.score).abs() < 1e-5,
+                "the parts of {} add up to {sum}, not {}",
+                passage.key,
+                passage.score
+            );
+            let document =
+                snapshot.find_document(&passage.document).expect("it can be looked for").expect("it is there");
             let text = document.text().expect("it can be read");
             assert_eq!(text.get(*start as usize..*end as usize), Some(passage.text.as_str()));
             let last = passage.path.last().expect("a passage has a path");

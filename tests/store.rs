@@ -28,7 +28,10 @@ fn a_document_can_be_put_replaced_and_deleted() {
     let (_, committed) = change(&store, Vec::new(), &["b", "c"]);
     assert_eq!((committed.deleted, committed.missing.as_slice()), (1, ["c".to_owned()].as_slice()));
     assert_eq!(texts(&store.snapshot()), map(&[("a", "Other text.")]));
-    assert_eq!(ask(&store.snapshot(), "first second", Strategy::Flat).trace.terms.iter().map(|term| term.chunks).sum::<u64>(), 0);
+    assert_eq!(
+        ask(&store.snapshot(), "first second", Strategy::Flat).trace.terms.iter().map(|term| term.chunks).sum::<u64>(),
+        0
+    );
     drop(store);
     assert_eq!(texts(&place.read()), map(&[("a", "Other text.")]));
 }
@@ -119,7 +122,8 @@ fn what_is_wrong_with_a_document_rejects_it_and_not_its_neighbours() {
         document("good", "A good text."),
     ];
     let (staged, committed) = change(&store, documents, &[]);
-    let rejected: Vec<&str> = staged.rejected.iter().map(|rejected| &rejected.key[..rejected.key.len().min(5)]).collect();
+    let rejected: Vec<&str> =
+        staged.rejected.iter().map(|rejected| &rejected.key[..rejected.key.len().min(5)]).collect();
     assert_eq!(rejected, ["empty", "", "chunk", "kkkkk"]);
     assert!(staged.rejected.iter().all(|rejected| rejected.reason.contains("must")), "{:?}", staged.rejected);
     assert_eq!((committed.added, texts(&store.snapshot())), (1, map(&[("good", "A good text.")])));
@@ -130,12 +134,16 @@ fn given_chunks_are_joined_by_blank_lines_and_keep_their_ranges() {
     let place = Place::new();
     let store = place.open();
     let chunk = |text: &str| GivenChunk { text: text.into(), ..GivenChunk::default() };
-    let given = Document { chunks: Some(vec![chunk("One bridge."), chunk("  Two bridges.\n")]), ..document("a", "ignored") };
+    let given =
+        Document { chunks: Some(vec![chunk("One bridge."), chunk("  Two bridges.\n")]), ..document("a", "ignored") };
     change(&store, vec![given], &[]);
     assert_eq!(texts(&store.snapshot())["a"], "One bridge.\n\n  Two bridges.\n");
     let context = ask(&store.snapshot(), "bridge", Strategy::Flat);
-    let mut found: Vec<(&str, u32, u32, &str)> =
-        context.passages.iter().map(|passage| (passage.key.as_str(), passage.start, passage.end, passage.text.as_str())).collect();
+    let mut found: Vec<(&str, u32, u32, &str)> = context
+        .passages
+        .iter()
+        .map(|passage| (passage.key.as_str(), passage.start, passage.end, passage.text.as_str()))
+        .collect();
     found.sort_unstable();
     assert_eq!(found, [("a#0", 0, 11, "One bridge."), ("a#1", 15, 27, "Two bridges.")]);
 }
@@ -241,8 +249,11 @@ fn files_made_by(threads: usize) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut numbers = Numbers(3);
         let words = ["Alice", "Bridge", "Carol", "owns", "meets", "the", "old", "river", "Dover", "Ely"];
         for round in 0..3 {
-            let text = |numbers: &mut Numbers| (0..40).map(|_| words[numbers.below(words.len())]).collect::<Vec<_>>().join(" ");
-            let documents = (0..50).map(|key| document(&format!("{}", key + 40 * round), &text(&mut numbers))).collect();
+            let text = |numbers: &mut Numbers| {
+                (0..40).map(|_| words[numbers.below(words.len())]).collect::<Vec<_>>().join(" ")
+            };
+            let documents =
+                (0..50).map(|key| document(&format!("{}", key + 40 * round), &text(&mut numbers))).collect();
             change(&store, documents, &["1", "41"]);
             store.refresh(&Quiet).expect("the store can be brought in step");
         }
@@ -256,7 +267,8 @@ fn files_made_by(threads: usize) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn what_a_store_answers_does_not_depend_on_how_its_content_came_to_be() {
-    let content = [("a", "Alice owns Bridge."), ("b", "The Bridge is old."), ("c", "Carol met Alice."), ("d", "Old Dover.")];
+    let content =
+        [("a", "Alice owns Bridge."), ("b", "The Bridge is old."), ("c", "Carol met Alice."), ("d", "Old Dover.")];
     let (straight, winding) = (Place::new(), Place::new());
     put(&straight.open(), &content);
     let store = winding.open();

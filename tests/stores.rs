@@ -85,7 +85,8 @@ impl Extract for Capitals {
                 certainty: Certainty::Certain,
             });
         }
-        for three in words.windows(3).filter(|three| three[1].1 == "owns" && is_name(three[0].1) && is_name(three[2].1)) {
+        for three in words.windows(3).filter(|three| three[1].1 == "owns" && is_name(three[0].1) && is_name(three[2].1))
+        {
             found.relations.push(FoundRelation {
                 subject: three[0].1.to_owned(),
                 predicate: "owns".into(),
@@ -103,7 +104,8 @@ fn is_name(word: &str) -> bool {
 }
 
 /// Both simple models, one chunk a document.
-pub const PIPELINE: Pipeline<'static> = Pipeline { chunking: None, embedder: Some(&Letters), extractor: Some(&Capitals) };
+pub const PIPELINE: Pipeline<'static> =
+    Pipeline { chunking: None, embedder: Some(&Letters), extractor: Some(&Capitals) };
 /// Both simple models, for questions.
 pub const MODELS: Models<'static> = Models { embedder: Some(&Letters), extractor: Some(&Capitals) };
 
@@ -116,7 +118,9 @@ pub fn document(key: &str, text: &str) -> Document {
 pub fn change(store: &Store, put: Vec<Document>, delete: &[&str]) -> (Staged, Committed) {
     let mut batch = Batch::default();
     let staged = PIPELINE.stage(&store.snapshot(), put, &mut batch, &Quiet).expect("no one cancels");
-    delete.iter().for_each(|key| batch.delete(key));
+    for key in delete {
+        batch.delete(key);
+    }
     (staged, store.commit(batch).expect("the batch is sound"))
 }
 
@@ -199,7 +203,6 @@ pub fn files(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
     found
 }
-
 
 /// A generator of numbers for tests (SplitMix64): the same for the same seed, on every machine.
 pub struct Numbers(pub u64);

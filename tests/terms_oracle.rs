@@ -43,7 +43,11 @@ fn check(snapshot: &Snapshot, documents: &[Document], terms: &mut Terms) {
         })
         .collect();
     assert_eq!(statistics.chunks, documents.len() as u64);
-    assert_eq!(statistics.terms, tokens.iter().map(|tokens| tokens.len() as u64).sum::<u64>(), "other terms were indexed");
+    assert_eq!(
+        statistics.terms,
+        tokens.iter().map(|tokens| tokens.len() as u64).sum::<u64>(),
+        "other terms were indexed"
+    );
     let oracle = Oracle::of(documents, &tokens);
     let mut compared = 0;
     for asked in corpus::questions() {
@@ -53,7 +57,11 @@ fn check(snapshot: &Snapshot, documents: &[Document], terms: &mut Terms) {
         let best = expected.values().copied().fold(0.0, f32::max);
         for (key, score) in &found {
             let expected = expected[key] / best;
-            assert!((score - expected).abs() <= 1e-5 * expected, "{key} has {score}, not {expected}: {}", asked.question);
+            assert!(
+                (score - expected).abs() <= 1e-5 * expected,
+                "{key} has {score}, not {expected}: {}",
+                asked.question
+            );
             compared += 1;
         }
     }
@@ -62,12 +70,8 @@ fn check(snapshot: &Snapshot, documents: &[Document], terms: &mut Terms) {
 
 /// The terms' part of every passage's score, by document.
 fn scores(snapshot: &Snapshot, question: &str) -> BTreeMap<String, f32> {
-    let question = Question {
-        strategy: Strategy::Flat,
-        seeds: 10_000,
-        tokens_max: usize::MAX,
-        ..Question::new(question)
-    };
+    let question =
+        Question { strategy: Strategy::Flat, seeds: 10_000, tokens_max: usize::MAX, ..Question::new(question) };
     let context = snapshot.ask(&question, Models::default()).expect("the question has an answer");
     context.passages.into_iter().map(|passage| (passage.document, passage.legs.terms)).collect()
 }
@@ -138,7 +142,8 @@ impl Oracle {
         };
         let query = BooleanQuery::new(wanted.iter().map(clause).collect());
         let searcher = self.index.reader().expect("the index can be read").searcher();
-        let found = searcher.search(&query, &TopDocs::with_limit(10_000).order_by_score()).expect("the query can be run");
+        let found =
+            searcher.search(&query, &TopDocs::with_limit(10_000).order_by_score()).expect("the query can be run");
         let named = found.into_iter().map(|(score, address)| {
             let row: TantivyDocument = searcher.doc(address).expect("the document is there");
             let key = row.get_first(key).and_then(|value| value.as_str().map(str::to_owned));

@@ -15,7 +15,9 @@ fn token_ids_of_all_passages_and_questions_are_those_of_the_tokenizers_crate() {
         check(&table, &oracle, &document.title);
         check(&table, &oracle, &document.text);
     }
-    corpus::questions().iter().for_each(|asked| check(&table, &oracle, &asked.question));
+    for asked in corpus::questions() {
+        check(&table, &oracle, &asked.question);
+    }
 }
 
 #[test]
@@ -33,7 +35,9 @@ fn token_ids_of_odd_texts_are_those_of_the_tokenizers_crate() {
         "unaffable supercalifragilisticexpialidocious",
         &long,
     ];
-    texts.into_iter().for_each(|text| check(&table, &oracle, text));
+    for text in texts {
+        check(&table, &oracle, text);
+    }
 }
 
 #[track_caller]

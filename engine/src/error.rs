@@ -51,6 +51,16 @@ pub enum OpenError {
         /// Who, as far as known.
         holder: String,
     },
+    /// A file has a feature that a writer must know.
+    #[error(
+        "{path} uses features {features:#x} that this program cannot write: open it for reading, or use a newer version"
+    )]
+    ReadOnly {
+        /// The path.
+        path: PathBuf,
+        /// The unknown bits.
+        features: u64,
+    },
     /// The catalog is gone while segments are there.
     #[error(
         "{path} has segments but no catalog.redb: reading still works; restore the file from a copy to write again"
@@ -100,6 +110,14 @@ pub enum CommitError {
         what: &'static str,
         /// Its key.
         key: String,
+    },
+    /// Something in the batch cannot be written.
+    #[error("{key} cannot be written: {reason}")]
+    Malformed {
+        /// Key of the document.
+        key: String,
+        /// What is wrong.
+        reason: String,
     },
     /// A vector does not fit its space.
     #[error("the vector for {key} does not fit the space {space}: {expected} expected, {found} found")]

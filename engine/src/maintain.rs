@@ -84,7 +84,9 @@ impl Verified {
         let total = (manifest.segments.len() + manifest.projections.len()) as u64;
         for segment in &manifest.segments {
             let opened = VerifiedFile::open(disk, FileKind::Segment, store, &segment.file);
-            let checked = opened.and_then(|file| Segment::new(file, *segment).verify().map_err(FileFault::Damage));
+            let checked = opened.and_then(|file| {
+                Segment::new(file, *segment).and_then(|segment| segment.verify()).map_err(FileFault::Damage)
+            });
             self.take(&segment.file, checked, total, control)?;
         }
         for projection in &manifest.projections {
@@ -212,7 +214,7 @@ impl Snapshot {
             stats.text_bytes += u64::from(self.document(id)?.text_bytes());
         }
         let space = |Space { name, model, dimensions, vectors }| SpaceStats { name, model, dimensions, vectors };
-        stats.spaces = self.spaces()?.into_iter().map(space).collect();
+        stats.spaces = self.spaces()?.iter().cloned().map(space).collect();
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
         if let Some(links) = self.links() {

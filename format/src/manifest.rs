@@ -86,6 +86,9 @@ impl Manifest {
     /// # Errors
     /// [`FormatError::Shape`] where they are not a manifest; [`FormatError::Invariant`] where ids or numbers overlap.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        if bytes.len() as u64 > limits::MANIFEST_BYTES {
+            return Err(FormatError::Limit { what: "the length of a manifest", limit: limits::MANIFEST_BYTES });
+        }
         let manifest: Self =
             rkyv::from_bytes::<Self, rkyv::rancor::Error>(bytes).map_err(|error| FormatError::Shape {
                 section: "manifest",
@@ -111,16 +114,21 @@ impl Manifest {
                 .first_document
                 .checked_add(segment.documents)
                 .zip(segment.first_chunk.checked_add(segment.chunks));
-            let ascending = segment.first_document >= document && segment.first_chunk >= chunk;
-            (document, chunk) = ends.filter(|_| ascending).ok_or_else(|| broken("S-MAN-3", row))?;
+            let next = (segment.first_document, segment.first_chunk) == (document, chunk);
+            (document, chunk) = ends.filter(|_| next).ok_or_else(|| broken("S-MAN-3", row))?;
         }
-        if document > self.documents_end || chunk > self.chunks_end {
+        if (document, chunk) != (self.documents_end, self.chunks_end) {
             return Err(broken("S-MAN-3", self.segments.len()));
         }
+        let mut number = None;
         for (row, projection) in self.projections.iter().enumerate() {
             if projection.facts > self.facts || projection.chunks_end > self.chunks_end {
                 return Err(broken("S-MAN-4", row));
             }
+            if number >= Some(projection.file.number) || ![2, 3].contains(&projection.kind) {
+                return Err(broken("S-MAN-5", row));
+            }
+            number = Some(projection.file.number);
         }
         Ok(())
     }

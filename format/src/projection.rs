@@ -82,6 +82,25 @@ impl Csr {
             _ => Err(broken(self.offsets, "S-CSR-1", self.rows)),
         }
     }
+
+    /// S-CSR-3: `back` holds exactly the same pairs, turned. Both have been validated.
+    fn mirrors<S: Sections>(&self, back: &Self, file: &S) -> Result<(), FormatError> {
+        let (offsets, targets) = (file.u32s(self.offsets)?, file.u32s(self.targets)?);
+        let (back_offsets, back_targets) = (file.u32s(back.offsets)?, file.u32s(back.targets)?);
+        for row in 0..self.rows {
+            let turned = |target: u32| {
+                let row = u32::try_from(row).ok()?;
+                back_targets.slice(back_offsets.row(to_usize(target))).position_of(row)
+            };
+            if targets.len() != back_targets.len()
+                || targets.slice(offsets.row(row)).iter().any(|t| turned(t).is_none())
+            {
+                let (section, row) = (back.targets.name(), row as u64);
+                return Err(FormatError::Invariant { section, rule: "S-CSR-3", row });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks every invariant of a links projection that covers the chunks below `chunks_end`.
@@ -102,15 +121,15 @@ pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
         before = Some(entity.key);
     }
     let (chunks, entities) = (to_usize(chunks_end), entities.len());
-    for (offsets, targets, rows, below) in [
-        (SectionKind::LinkMentionOffsets, SectionKind::LinkMentions, chunks, entities),
-        (SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning, entities, chunks),
-        (SectionKind::DefinitionOffsets, SectionKind::Definitions, entities, chunks),
-        (SectionKind::DefiningOffsets, SectionKind::Defining, chunks, entities),
-    ] {
-        Csr { offsets, targets, rows, below }.validate(file)?;
-    }
-    Ok(())
+    let by_chunk = |offsets, targets| Csr { offsets, targets, rows: chunks, below: entities };
+    let by_entity = |offsets, targets| Csr { offsets, targets, rows: entities, below: chunks };
+    let mentions = by_chunk(SectionKind::LinkMentionOffsets, SectionKind::LinkMentions);
+    let mentioning = by_entity(SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning);
+    let definitions = by_entity(SectionKind::DefinitionOffsets, SectionKind::Definitions);
+    let defining = by_chunk(SectionKind::DefiningOffsets, SectionKind::Defining);
+    [&mentions, &mentioning, &definitions, &defining].into_iter().try_for_each(|csr| csr.validate(file))?;
+    mentions.mirrors(&mentioning, file)?;
+    definitions.mirrors(&defining, file)
 }
 
 /// Checks every invariant of an edges projection that covers the chunks below `chunks_end`.
@@ -121,6 +140,7 @@ pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
     let chunks = to_usize(chunks_end);
     let csr = Csr { offsets: SectionKind::EdgeOffsets, targets: SectionKind::EdgeTargets, rows: chunks, below: chunks };
     csr.validate(file)?;
+    csr.mirrors(&csr, file)?;
     let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
     let weights = file.section(SectionKind::EdgeWeights)?;
     let targets = file.section(SectionKind::EdgeTargets)?;

@@ -6,12 +6,12 @@ use std::fs;
 
 /// Rooms of the engine, lowest first; each lists every room that it may name. The façade may name them all.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("error", &[]),
-    ("model", &["error"]),
+    ("model", &[]),
+    ("error", &["model"]),
     ("storage", &["error"]),
     ("distance", &[]),
     ("index", &["distance", "error"]),
-    ("segment", &["index", "storage", "error"]),
+    ("segment", &["index", "distance", "storage", "error"]),
     ("projection", &["segment", "index", "storage", "error"]),
     ("manifest", &["storage", "error"]),
     ("catalog", &["storage", "error"]),
@@ -20,10 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ingest", &["writer", "snapshot", "segment", "index", "distance", "model", "error"]),
     ("project", &["writer", "snapshot", "projection", "segment", "index", "distance", "error"]),
     ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
-    (
-        "maintain",
-        &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"],
-    ),
+    ("maintain", &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
 ];
 
 /// The rooms that do what a caller asks for; none of them knows another.

@@ -170,7 +170,7 @@ fn blanked(text: &str) -> String {
 
 /// The line that a byte lies in, from 1.
 pub fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
+    text[..at].matches('\n').count() + 1
 }
 
 /// Fails with one line a finding.

@@ -94,12 +94,11 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Usage(_) | Failure::Filter(_) => USAGE,
-            Failure::NotFound(_) => NOT_FOUND,
-            Failure::Damaged(_) | Failure::File(_) => DAMAGED,
             Failure::Io { .. } | Failure::Output(_) | Failure::Matrix(MatrixError::Io { .. }) => IO,
             // A matrix of another form is a wrong argument, not a failing disk.
-            Failure::Matrix(_) => USAGE,
+            Failure::Usage(_) | Failure::Filter(_) | Failure::Matrix(_) => USAGE,
+            Failure::NotFound(_) => NOT_FOUND,
+            Failure::Damaged(_) | Failure::File(_) => DAMAGED,
             Failure::Interrupted => INTERRUPTED,
             Failure::Open(error) => open_code(error),
             Failure::Commit(error) => commit_code(error),

@@ -182,7 +182,8 @@ fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(),
     Ok(())
 }
 
-/// Every part is preceded by its length, so that no two documents give the same bytes.
+/// Every part is preceded by its length, so that no two documents give the same bytes. Where a document came from is left
+/// out: the same content from another place is no change.
 fn fingerprint(
     pipeline: &Pipeline<'_>,
     document: &Document,
@@ -195,8 +196,7 @@ fn fingerprint(
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
-    for text in [&pipeline.id(), &document.key, &document.title, &document.source, &document.media_type, metadata, text]
-    {
+    for text in [&pipeline.id(), &document.key, &document.title, &document.media_type, metadata, text] {
         part(text.as_bytes());
     }
     for range in ranges {

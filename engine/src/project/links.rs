@@ -9,7 +9,7 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use hedgerow_format::projection::link_flags;
 use hedgerow_format::segment::{DocumentRow, NO_CHUNK, mention_flags};
-use hedgerow_format::{ChunkId, DocumentId, Key, name};
+use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key, name};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -147,7 +147,7 @@ fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32,
     let mut mentions = Vec::new();
     for segment in snapshot.segments() {
         for relation in segment.relations()?.iter() {
-            let ends = [relation.subject, relation.object].map(hedgerow_format::EntitySlot);
+            let ends = [relation.subject, relation.object].map(EntitySlot);
             for source in segment.evidence(&relation)? {
                 if source.chunk == NO_CHUNK || !snapshot.is_live(ChunkId(source.chunk)) {
                     continue;
@@ -162,7 +162,20 @@ fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32,
     Ok(mentions)
 }
 
-/// Every entity that a segment has a row of.
+/// Whether a live chunk of the segment has the entity, or a live source in it says a relation of it.
+fn is_live(snapshot: &Snapshot, segment: &Segment, slot: EntitySlot) -> Result<bool, Damage> {
+    if !snapshot.has_dead() || segment.mentioning(slot)?.any(|chunk| snapshot.is_live(chunk)) {
+        return Ok(true);
+    }
+    for relation in segment.relations_from(slot)?.chain(segment.relations_to(slot)?) {
+        if segment.evidence(&relation)?.any(|source| snapshot.is_live_document(DocumentId(source.document))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Every entity that a segment has a live row of.
 struct Candidates<'s> {
     /// Ascending by key.
     list: Vec<Candidate<'s>>,
@@ -184,7 +197,10 @@ impl<'s> Candidates<'s> {
     fn of(snapshot: &'s Snapshot) -> Result<Self, Damage> {
         let mut known: BTreeMap<Key, (&str, &str)> = BTreeMap::new();
         for segment in snapshot.segments() {
-            for row in segment.entities()?.iter() {
+            for (slot, row) in (0..).map(EntitySlot).zip(segment.entities()?.iter()) {
+                if !is_live(snapshot, segment, slot)? {
+                    continue;
+                }
                 let (name, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
                 let entity = known.entry(Key(row.key)).or_insert((name, kind));
                 if entity.1.is_empty() {
@@ -239,7 +255,7 @@ impl<'s> Candidates<'s> {
             if !sources.any(|source| snapshot.is_live_document(DocumentId(source.document))) {
                 continue;
             }
-            for end in [relation.subject, relation.object].map(hedgerow_format::EntitySlot) {
+            for end in [relation.subject, relation.object].map(EntitySlot) {
                 if let Some(slot) = self.find(Key(segment.entity(end)?.key)) {
                     self.list[ChunkId(slot).index()].related = true;
                 }

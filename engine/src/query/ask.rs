@@ -15,6 +15,9 @@ use hedgerow_format::{ChunkId, EntitySlot};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 
+/// Chunks ranked just below the passages that the trace tells of.
+const DROPPED_TOLD: usize = 3;
+
 /// A question with its budget.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -260,7 +263,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         let mut raised: Vec<(ChunkId, Link)> = self.linked.iter().map(|(target, link)| (*target, *link)).collect();
         raised.retain(|(target, _)| self.score(*target) > self.head(*target));
         raised.sort_by(|a, b| b.1.value.total_cmp(&a.1.value).then_with(|| a.0.cmp(&b.0)));
-        for (target, link) in raised.into_iter().take(self.question.seeds + self.question.neighbours) {
+        for (target, link) in raised.into_iter().take(self.question.seeds.saturating_add(self.question.neighbours)) {
             self.trace.links.push(LinkTrace {
                 seed: self.snapshot.chunk(link.seed)?.key()?,
                 entity: links.string(links.entity(link.entity)?.name)?.to_owned(),
@@ -274,8 +277,8 @@ impl<'s, 'q> Plan<'s, 'q> {
 
     /// Ranks, fills the budget, and says what was left out.
     fn context(mut self) -> Result<Context, QueryError> {
-        let count = self.question.seeds + self.question.neighbours;
-        let ranked = rank::top(self.snapshot, &self.scores(Self::score), count + 3)?;
+        let count = self.question.seeds.saturating_add(self.question.neighbours);
+        let ranked = rank::top(self.snapshot, &self.scores(Self::score), count.saturating_add(DROPPED_TOLD))?;
         let (mut passages, mut tokens) = (Vec::new(), 0);
         for (position, (chunk, score)) in ranked.into_iter().enumerate() {
             let passage = self.passage(chunk, score)?;

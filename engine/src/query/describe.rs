@@ -54,7 +54,7 @@ pub enum Description {
         mentions: Vec<MentionLine>,
         /// Entities that it defines.
         defines: Vec<String>,
-        /// Similar chunks with their similarity.
+        /// Similar chunks with their similarity, the most similar first.
         similar: Vec<(String, f32)>,
     },
     /// An entity.
@@ -246,10 +246,12 @@ impl Snapshot {
         };
         let mut similar = Vec::new();
         for edges in self.edges() {
-            for (target, weight) in edges.neighbours(id)?.filter(|(target, _)| self.is_live(*target)).take(limit) {
+            for (target, weight) in edges.neighbours(id)?.filter(|(target, _)| self.is_live(*target)) {
                 similar.push((self.chunk(target)?.key()?, weight));
             }
         }
+        similar.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        similar.truncate(limit);
         Ok(Description::Chunk {
             key: chunk.key()?,
             document: chunk.document()?.key()?.to_owned(),
@@ -273,10 +275,14 @@ impl Snapshot {
             places.insert(Key(segment.entity(mention.entity)?.key), ranges);
         }
         let mut lines = Vec::new();
-        for key in self.entities_in(id)?.into_iter().take(limit) {
+        for key in self.entities_in(id)? {
             let entity = self.entity_name(key)?.unwrap_or_default();
             lines.push(MentionLine { entity, ranges: places.remove(&key).unwrap_or_default() });
         }
+        // In the order of the text; names that only the corpus knows come last.
+        let place = |line: &MentionLine| line.ranges.first().map_or(u32::MAX, |range| range.0);
+        lines.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.entity.cmp(&b.entity)));
+        lines.truncate(limit);
         Ok(lines)
     }
 

@@ -279,6 +279,9 @@ fn spaces<'a>(
     );
     vectors.sort_by_key(|vector| (vector.0, vector.1));
     let (mut rows, mut first_vector, mut first_component) = (Vec::new(), 0_u32, 0_u64);
+    if vectors.chunk_by(|a, b| a.0 == b.0).count() > limits::SPACES {
+        return Err(limit("the number of vector spaces", limits::SPACES as u64));
+    }
     for group in vectors.chunk_by(|a, b| a.0 == b.0) {
         let Some((name, _, components, model)) = group.first() else { continue };
         let length = count(group.len(), "the number of vectors")?;

@@ -64,10 +64,24 @@ pub struct SpaceView<'a> {
 }
 
 impl Segment {
-    /// The segment that `entry` describes, in an open file.
-    #[must_use]
-    pub fn new(file: VerifiedFile, entry: SegmentEntry) -> Self {
-        Self { file, entry }
+    /// The segment that `entry` describes, in an open file. The lengths of its sections bear out the entry's counts.
+    ///
+    /// # Errors
+    /// [`Damage`] where they don't.
+    pub fn new(file: VerifiedFile, entry: SegmentEntry) -> Result<Self, Damage> {
+        let segment = Self { file, entry };
+        for (kind, size, count) in [
+            (SectionKind::Documents, DocumentRow::SIZE, entry.documents),
+            (SectionKind::Chunks, ChunkRow::SIZE, entry.chunks),
+        ] {
+            let found = segment.file.section_bytes(kind);
+            if found as u64 != size as u64 * u64::from(count) {
+                let (section, expected) = (kind.name(), format!("{count} rows, as the manifest says"));
+                let error = FormatError::Shape { section, expected, found: format!("{found} bytes") };
+                return Err(segment.file.damage(error));
+            }
+        }
+        Ok(segment)
     }
 
     /// What the manifest says of it.

@@ -1,6 +1,8 @@
 //! Documents as they wait for a commit: everything derived from them is there, nothing has an id.
 
-use hedgerow_format::Key;
+use crate::distance;
+use hedgerow_format::{Key, limits, name};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A document with all that was read out of it.
@@ -33,6 +35,35 @@ impl StagedDocument {
         Self { name: name.into(), fingerprint, media_type: "application/x-relations".into(), ..Self::default() }
     }
 
+    /// Whether it can be written: what a pipeline makes always can.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let names =
+            [("key", &self.name), ("title", &self.title), ("source", &self.source), ("media type", &self.media_type)];
+        for (what, name) in names {
+            within(what, name.len(), limits::NAME_BYTES)?;
+        }
+        if self.name.is_empty() {
+            return Err("the key is empty".into());
+        }
+        object(&self.metadata)?;
+        within("text", self.text.len(), limits::DOCUMENT_BYTES)?;
+        let text_bytes = u32::try_from(self.text.len()).map_err(|error| error.to_string())?;
+        let mut start = 0;
+        for (ordinal, chunk) in self.chunks.iter().enumerate() {
+            let place = usize::try_from(chunk.range.start).ok().zip(usize::try_from(chunk.range.end).ok());
+            let text = place.and_then(|(start, end)| self.text.get(start..end));
+            if text.is_none_or(str::is_empty) || chunk.range.start < start || chunk.kind > 2 {
+                return Err(format!("chunk {ordinal} has a place that cannot be: {:?}", chunk.range));
+            }
+            start = chunk.range.start;
+            chunk.check(text_bytes).map_err(|reason| format!("chunk {ordinal}: {reason}"))?;
+        }
+        self.relations.iter().try_for_each(StagedRelation::check)
+    }
+
     /// Bytes that staging it takes, roughly: what the memory budget counts.
     #[must_use]
     pub fn staged_bytes(&self) -> usize {
@@ -42,6 +73,19 @@ impl StagedDocument {
         });
         self.text.len() + self.metadata.len() + chunks.sum::<usize>() + self.relations.len() * 128 + 512
     }
+}
+
+fn within(what: &str, length: usize, limit: usize) -> Result<(), String> {
+    if length <= limit { Ok(()) } else { Err(format!("{what} has {length} bytes, and may have {limit}")) }
+}
+
+/// Metadata is a JSON object, or empty.
+fn object(metadata: &str) -> Result<(), String> {
+    within("metadata", metadata.len(), limits::METADATA_BYTES)?;
+    if metadata.is_empty() || (metadata.starts_with('{') && metadata.ends_with('}')) {
+        return Ok(());
+    }
+    Err("metadata is not a JSON object".into())
 }
 
 /// A chunk of a staged document.
@@ -65,6 +109,33 @@ pub struct StagedChunk {
     pub length: u32,
     /// Its vectors, at most one a space.
     pub vectors: Vec<StagedVector>,
+}
+
+impl StagedChunk {
+    fn check(&self, text_bytes: u32) -> Result<(), String> {
+        within("heading", self.heading.len(), limits::NAME_BYTES)?;
+        object(&self.metadata)?;
+        let (mut keys, mut terms, mut spaces) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for mention in &self.mentions {
+            let named = Key::of_entity(&name::name_key_text(&mention.name)) == mention.key;
+            let placed = mention.ranges.iter().all(|range| range.start < range.end && range.end <= text_bytes);
+            if !named || !placed || mention.flags == 0 || !keys.insert(mention.key) {
+                return Err(format!("the mention of {:?} is malformed or there twice", mention.name));
+            }
+        }
+        for (term, frequency) in &self.terms {
+            if term.is_empty() || *frequency == 0 || !terms.insert(term) {
+                return Err(format!("the term {term:?} is empty or there twice"));
+            }
+        }
+        for vector in &self.vectors {
+            vector.check()?;
+            if !spaces.insert(&vector.space) {
+                return Err(format!("there are two vectors in the space {}", vector.space));
+            }
+        }
+        self.relations.iter().try_for_each(StagedRelation::check)
+    }
 }
 
 /// An entity in a chunk.
@@ -97,6 +168,27 @@ pub struct StagedRelation {
     pub range: Range<u32>,
 }
 
+impl StagedRelation {
+    /// Whether it can be written.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for end in [&self.subject, &self.object] {
+            within("a name", end.name.len(), limits::NAME_BYTES)?;
+            if Key::of_entity(&name::name_key_text(&end.name)) != end.key {
+                return Err(format!("the name {:?} does not give its key", end.name));
+            }
+        }
+        within("a predicate", self.predicate.len(), limits::NAME_BYTES)?;
+        let weighed = self.weight.is_finite() && self.weight > 0.0;
+        if !weighed || self.range.start > self.range.end || self.predicate.is_empty() {
+            return Err(format!("the relation {:?} has no label, weight or place", self.predicate));
+        }
+        Ok(())
+    }
+}
+
 /// An end of a relation.
 #[derive(Clone, Debug)]
 pub struct StagedEnd {
@@ -117,4 +209,25 @@ pub struct StagedVector {
     pub model: String,
     /// Its components.
     pub components: Vec<f32>,
+}
+
+impl StagedVector {
+    /// Whether it can be written.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        within("the name of a space", self.space.len(), limits::NAME_BYTES)?;
+        within("the name of a model", self.model.len(), limits::NAME_BYTES)?;
+        // A vector of length 1 to the precision of f32 is left as it is.
+        let length = distance::dot(&self.components, &self.components);
+        let is_unit = (length - 1.0).abs() <= 1e-3;
+        if !is_unit || self.space.is_empty() {
+            return Err(format!(
+                "a vector in the space {:?} is not normalised: its squared length is {length}",
+                self.space
+            ));
+        }
+        Ok(())
+    }
 }

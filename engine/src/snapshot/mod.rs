@@ -15,6 +15,9 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+/// What brings projections in step.
+const REFRESH: &str = "the next ingest, import or rm brings it in step, or Store::refresh";
+
 /// A generation of the store: it never changes, and lives as long as someone holds it.
 ///
 /// Every file that it needs was opened before it came to be, so no writer and no sweep can take anything from it.
@@ -27,9 +30,10 @@ pub struct Snapshot {
     dead_documents: RoaringBitmap,
     dead_chunks: RoaringBitmap,
     /// By space: chunks whose vectors in segments before the position no longer count.
-    dead_vectors: BTreeMap<String, Vec<(ChunkId, usize)>>,
+    dead_vectors: BTreeMap<String, BTreeMap<ChunkId, usize>>,
     faults: Faults,
     statistics: OnceLock<Statistics>,
+    spaces: OnceLock<Vec<Space>>,
 }
 
 /// Counts over live rows only.
@@ -92,14 +96,15 @@ impl Snapshot {
     pub fn incomplete(&self) -> Vec<String> {
         let mut lacks = self.faults.messages.clone();
         let behind = |name: &str, facts: u64, chunks_end: u32| {
-            let missing = self.chunk_ids().filter(|id| id.0 >= chunks_end).count();
-            (facts != self.manifest.facts)
-                .then(|| format!("{name} is behind: {missing} chunks are not covered; run refresh"))
+            (facts != self.manifest.facts).then(|| {
+                let missing = self.chunk_ids().filter(|id| id.0 >= chunks_end).count();
+                format!("{name} is behind: {missing} chunks are not covered; {REFRESH}")
+            })
         };
         match &self.links {
             Some(links) => lacks.extend(behind("the links projection", links.entry().facts, links.entry().chunks_end)),
             None if self.faults.messages.is_empty() && !self.segments.is_empty() => {
-                lacks.push("there is no links projection: definition links are not followed; run refresh".into());
+                lacks.push(format!("there is no links projection: definition links are not followed; {REFRESH}"));
             }
             None => {}
         }
@@ -107,6 +112,17 @@ impl Snapshot {
             lacks.extend(behind("the edges projection", edges.entry().facts, edges.entry().chunks_end));
         }
         lacks
+    }
+
+    /// Features of its files that a writer must know and this program does not.
+    pub(crate) fn unknown_features(&self) -> Option<u64> {
+        let features = self.segments.iter().fold(0, |known, segment| known | segment.file().unknown_features());
+        (features != 0).then_some(features)
+    }
+
+    /// Whether any document of a segment was deleted or replaced.
+    pub(crate) fn has_dead(&self) -> bool {
+        !self.dead_documents.is_empty()
     }
 
     /// Whether a document counts.
@@ -192,11 +208,14 @@ impl Snapshot {
         Ok(*self.statistics.get_or_init(|| counts))
     }
 
-    /// The vector spaces of the store, by name.
+    /// The vector spaces of the store, by name. Reads the chunk ids of all vectors once.
     ///
     /// # Errors
     /// [`Damage`].
-    pub fn spaces(&self) -> Result<Vec<Space>, Damage> {
+    pub fn spaces(&self) -> Result<&[Space], Damage> {
+        if let Some(known) = self.spaces.get() {
+            return Ok(known);
+        }
         let mut spaces: BTreeMap<String, Space> = BTreeMap::new();
         self.for_each_vector(None, |view, _, _| {
             let space = spaces.entry(view.name.to_owned()).or_insert_with(|| Space {
@@ -207,7 +226,7 @@ impl Snapshot {
             });
             space.vectors += 1;
         })?;
-        Ok(spaces.into_values().collect())
+        Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
     }
 
     /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its
@@ -222,11 +241,11 @@ impl Snapshot {
                 if space.is_some_and(|space| space != view.name) {
                     continue;
                 }
-                let dead = self.dead_vectors.get(view.name).map(Vec::as_slice).unwrap_or_default();
+                let dead = self.dead_vectors.get(view.name);
                 let rows = view.components.chunks_exact((view.dimensions * 4).max(1));
                 for (chunk, row) in view.chunks.iter().map(ChunkId).zip(rows) {
-                    let replaced = || dead.iter().any(|(id, before)| *id == chunk && position < *before);
-                    if self.is_live(chunk) && (dead.is_empty() || !replaced()) {
+                    let replaced = dead.and_then(|dead| dead.get(&chunk)).is_some_and(|before| position < *before);
+                    if self.is_live(chunk) && !replaced {
                         visit(&view, chunk, row);
                     }
                 }

@@ -4,7 +4,7 @@ use crate::error::{Damage, OpenError};
 use crate::manifest;
 use crate::projection::{Edges, Links};
 use crate::segment::Segment;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{REFRESH, Snapshot};
 use crate::storage::{Env, FileFault, Folder, VerifiedFile, Vfs};
 use hedgerow_format::ChunkId;
 use hedgerow_format::file::FileKind;
@@ -68,7 +68,7 @@ impl Snapshot {
                 Arc::clone(known)
             } else {
                 let file = VerifiedFile::open(disk, FileKind::Segment, manifest.store, &entry.file)?;
-                Arc::new(Segment::new(file, *entry))
+                Arc::new(Segment::new(file, *entry).map_err(FileFault::Damage)?)
             });
         }
         let mut snapshot = Self {
@@ -81,6 +81,7 @@ impl Snapshot {
             dead_vectors: BTreeMap::new(),
             faults: Faults::default(),
             statistics: OnceLock::new(),
+            spaces: OnceLock::new(),
         };
         snapshot.bury().map_err(FileFault::Damage)?;
         snapshot.open_projections(disk, before);
@@ -92,7 +93,7 @@ impl Snapshot {
         for (position, segment) in self.segments.iter().enumerate() {
             self.dead_documents |= segment.dead_documents()?;
             for (space, chunk) in segment.dead_vectors()? {
-                self.dead_vectors.entry(space.to_owned()).or_default().push((chunk, position));
+                self.dead_vectors.entry(space.to_owned()).or_default().insert(chunk, position);
             }
         }
         let mut dead_chunks = RoaringBitmap::new();
@@ -101,7 +102,8 @@ impl Snapshot {
             for id in self.dead_documents.range(ids) {
                 let row = segment.document(hedgerow_format::DocumentId(id))?;
                 let ChunkId(first) = segment.chunk_of(&row, 0);
-                dead_chunks.insert_range(first..first.saturating_add(row.chunks));
+                let end = first.saturating_add(row.chunks).min(segment.chunk_ids().end);
+                dead_chunks.insert_range(first..end);
             }
         }
         self.dead_chunks = dead_chunks;
@@ -120,7 +122,7 @@ impl Snapshot {
                     FileFault::Storage(fault) => fault.to_string(),
                     FileFault::Damage(damage) => damage.to_string(),
                 };
-                self.faults.messages.push(format!("a projection cannot be read ({reason}); run refresh"));
+                self.faults.messages.push(format!("a projection cannot be read ({reason}); {REFRESH}"));
             }
         }
     }

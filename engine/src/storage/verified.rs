@@ -39,11 +39,26 @@ impl VerifiedFile {
         let mapping = open().map_err(at("open", &name)).map_err(FileFault::Storage)?;
         let damage = |source| FileFault::Damage(Damage { file: name.to_string(), source });
         let layout = Layout::parse(kind, &mapping).map_err(damage)?;
-        if layout.header_hash != entry.header_hash || layout.header.store != store {
+        let header = &layout.header;
+        let named = (header.store, header.number, header.random, header.file_bytes);
+        let meant = (store, entry.number, entry.random, entry.file_bytes);
+        if layout.header_hash != entry.header_hash || named != meant {
             return Err(damage(FormatError::Hash { what: "the header" }));
         }
         let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self { name, mapping, layout, checked })
+    }
+
+    /// Features of the file that a writer must know and this program does not.
+    #[must_use]
+    pub fn unknown_features(&self) -> u64 {
+        self.layout.header.read_only_compatible
+    }
+
+    /// Length of a section, as the section table says.
+    #[must_use]
+    pub fn section_bytes(&self, kind: SectionKind) -> usize {
+        self.layout.section(kind).map_or(0, |range| range.len())
     }
 
     /// Gives what is wrong with this file its place.

@@ -9,6 +9,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs, WriteFault, at, at_folder, write_file};
 use crate::writer::Writer;
 use crate::writer::resolve::Resolved;
+use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileIdentity, FileKind};
 use hedgerow_format::manifest::{FileEntry, Manifest, ProjectionEntry, SegmentEntry};
 use std::collections::BTreeSet;
@@ -61,15 +62,12 @@ impl Writer {
         before: &Snapshot,
         resolved: Resolved,
     ) -> Result<(Committed, Snapshot), CommitError> {
-        let mut draft = self.draft(before);
+        let mut draft = self.draft(before)?;
         let generation = draft.manifest.generation;
         draft.manifest.facts = generation;
         let place = Place { first_document: draft.manifest.documents_end, first_chunk: draft.manifest.chunks_end };
         let end = |first: u32, count: u64| u32::try_from(count).ok().and_then(|count| first.checked_add(count));
-        let full = hedgerow_format::FormatError::Limit {
-            what: "the number of documents or chunks",
-            limit: u64::from(u32::MAX),
-        };
+        let full = FormatError::Limit { what: "the number of documents or chunks", limit: u64::from(u32::MAX) };
         let documents = resolved.documents.len() as u64;
         let chunks: u64 = resolved.documents.iter().map(|document| document.chunks.len() as u64).sum();
         let ends = end(place.first_document, documents).zip(end(place.first_chunk, chunks)).ok_or(full)?;
@@ -98,7 +96,7 @@ impl Writer {
         made_from: &Snapshot,
         projected: Vec<Projected>,
     ) -> Result<Snapshot, CommitError> {
-        let mut draft = self.draft(before);
+        let mut draft = self.draft(before)?;
         // A projection that could not be opened is replaced by the first one that is made.
         let readable: BTreeSet<u64> = before
             .links()
@@ -130,24 +128,26 @@ impl Writer {
         self.make_true(env, before, draft)
     }
 
-    fn draft(&self, before: &Snapshot) -> Draft {
+    fn draft(&self, before: &Snapshot) -> Result<Draft, CommitError> {
         let mut manifest = before.manifest().clone();
-        manifest.generation = self.state.manifest.number.max(self.generation_floor) + 1;
-        Draft { manifest, written: Vec::new(), dropped: vec![FileName::of(FileKind::Manifest, &self.state.manifest)] }
+        let generation = self.state.manifest.number.max(self.generation_floor).checked_add(1);
+        manifest.generation =
+            generation.ok_or(FormatError::Limit { what: "the number of commits", limit: u64::MAX })?;
+        let dropped = vec![FileName::of(FileKind::Manifest, &self.state.manifest)];
+        Ok(Draft { manifest, written: Vec::new(), dropped })
     }
 
+    /// The number need not be new, since what follows it in the name is.
     fn name_file(&mut self, env: &Env, before: &Snapshot, kind: FileKind) -> FileIdentity {
         let number = self.state.next_file;
-        self.state.next_file += 1;
+        self.state.next_file = number.saturating_add(1);
         FileIdentity { kind, store: before.manifest().store, number, random: env.random() }
     }
 
     /// From files that are written and synced to a generation that is published.
     fn make_true(&mut self, env: &Env, before: &Snapshot, mut draft: Draft) -> Result<Snapshot, CommitError> {
         let disk = &*env.disk;
-        let removed = self.catalog.pending().to_vec();
-        let prepared = prepare(env, before, &mut draft, &removed);
-        let (entry, snapshot) = match prepared {
+        let (entry, snapshot, removed) = match prepare(env, before, &mut draft, self.catalog.pending()) {
             Ok(prepared) => prepared,
             Err(error) => return Err(draft.abandon(disk, error)),
         };
@@ -190,30 +190,28 @@ impl Draft {
     }
 }
 
-/// Everything before the commit point: removes what earlier commits dropped, writes the manifest, syncs the folders,
-/// and opens and checks what was written.
+/// Everything before the commit point: removes what earlier commits dropped from the folders that are synced anyway,
+/// writes the manifest, syncs the folders, and opens and checks what was written. Says which files were removed; one
+/// that the system does not let go stays pending.
 fn prepare(
     env: &Env,
     before: &Snapshot,
     draft: &mut Draft,
-    removed: &[FileName],
-) -> Result<(FileEntry, Snapshot), CommitError> {
+    pending: &[FileName],
+) -> Result<(FileEntry, Snapshot, Vec<FileName>), CommitError> {
     let disk = &*env.disk;
-    let mut folders: BTreeSet<Folder> = draft.written.iter().map(FileName::folder).collect();
-    for name in removed {
-        remove(disk, name)?;
-        folders.insert(name.folder());
-    }
     let entry = manifest::write(disk, env.random(), &draft.manifest).map_err(fault)?;
     draft.written.push(FileName::of(FileKind::Manifest, &entry));
-    folders.insert(Folder::Manifests);
+    let folders: BTreeSet<Folder> = draft.written.iter().map(FileName::folder).collect();
+    let here = pending.iter().filter(|name| folders.contains(&name.folder()));
+    let removed: Vec<FileName> = here.filter(|name| remove(disk, name).is_ok()).copied().collect();
     for folder in folders {
         disk.sync_folder(folder).map_err(at_folder("sync", folder))?;
     }
     let opened = manifest::read(disk, draft.manifest.store, &entry)
         .and_then(|manifest| Snapshot::of_manifest(disk, manifest, Some(before)))
         .and_then(|snapshot| check_new(disk, before, &snapshot).map(|()| snapshot));
-    Ok((entry, opened.map_err(file_fault)?))
+    Ok((entry, opened.map_err(file_fault)?, removed))
 }
 
 /// Never publish what cannot be read: every block of every new file is checked.

@@ -47,6 +47,7 @@ pub(super) fn open(env: &Env, create: bool) -> Result<Opened, OpenError> {
     let head = manifest::read_head(disk);
     let mut generation_floor = 0;
     if let Ok(Some(head)) = &head
+        && head.store == state.store
         && head.generation > state.manifest.number
     {
         generation_floor = head.generation;
@@ -59,8 +60,10 @@ pub(super) fn open(env: &Env, create: bool) -> Result<Opened, OpenError> {
     if !published {
         manifest::publish(disk, env.random(), state.store, &state.manifest)?;
     }
-    let highest = sweep(disk, &snapshot, &state.manifest)?;
-    state.next_file = state.next_file.max(highest + 1);
+    if let Some(features) = snapshot.unknown_features() {
+        return Err(OpenError::ReadOnly { path: path(), features });
+    }
+    sweep(disk, &snapshot, &state.manifest)?;
     Ok((lock, Writer { catalog, state, generation_floor, poisoned: None }, snapshot))
 }
 
@@ -124,24 +127,18 @@ fn adopt(env: &Env, head: &Head, catalog: &mut Catalog, state: &mut State) -> Re
     Ok(())
 }
 
-/// Removes every file of ours that the generation does not name. Returns the highest number seen.
-fn sweep(disk: &dyn Vfs, snapshot: &Snapshot, manifest: &FileEntry) -> Result<u64, StorageError> {
+/// Removes every file of ours that the generation does not name.
+fn sweep(disk: &dyn Vfs, snapshot: &Snapshot, manifest: &FileEntry) -> Result<(), StorageError> {
     let mut named =
         BTreeSet::from([FileName::Head, FileName::Catalog, FileName::Lock, FileName::of(FileKind::Manifest, manifest)]);
     named.extend(snapshot.segments().iter().map(|segment| FileName::of(FileKind::Segment, &segment.entry().file)));
     for projection in &snapshot.manifest().projections {
         named.extend(FileKind::from_number(projection.kind).map(|kind| FileName::of(kind, &projection.file)));
     }
-    let mut highest = 0;
     for folder in [Folder::Root].into_iter().chain(Folder::INNER) {
         let mut swept = false;
         for name in disk.list(folder).map_err(at_folder("list", folder))? {
             let Some(name) = FileName::parse(folder, &name) else { continue };
-            if let FileName::Numbered { kind, number, .. } = name
-                && kind != FileKind::Manifest
-            {
-                highest = highest.max(number);
-            }
             if !named.contains(&name) {
                 remove(disk, &name)?;
                 swept = true;
@@ -151,7 +148,7 @@ fn sweep(disk: &dyn Vfs, snapshot: &Snapshot, manifest: &FileEntry) -> Result<u6
             disk.sync_folder(folder).map_err(at_folder("sync", folder))?;
         }
     }
-    Ok(highest)
+    Ok(())
 }
 
 fn fault(fault: FileFault) -> OpenError {

@@ -45,6 +45,7 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         }
     }
     for (name, document) in documents {
+        document.check().map_err(|reason| CommitError::Malformed { key: name.clone(), reason })?;
         match snapshot.find_document(&name)? {
             Some(old) if old.fingerprint() == document.fingerprint => {
                 resolved.counts.unchanged += 1;
@@ -58,7 +59,9 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         }
         staged.insert(Key::of_document(&name), document);
     }
+    let malformed = |target: &Target, reason| CommitError::Malformed { key: target.document.clone(), reason };
     for (target, relation) in relations {
+        relation.check().map_err(|reason| malformed(&target, reason))?;
         resolved.relate(snapshot, &mut staged, &target, relation)?;
     }
     let mut spaces = Spaces::of(snapshot)?;
@@ -72,6 +75,7 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         latest.insert((target, vector.space.clone()), vector);
     }
     for ((target, _), vector) in latest {
+        vector.check().map_err(|reason| malformed(&target, reason))?;
         spaces.check(&target.document, &vector)?;
         resolved.set_vector(snapshot, &mut staged, &target, vector)?;
     }

@@ -137,6 +137,8 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
     let mentions = file.rows::<MentionRow>(SectionKind::Mentions)?;
     let ranges = file.rows::<RangeRow>(SectionKind::MentionRanges)?;
     let mentioning = file.u32s(SectionKind::Mentioning)?;
+    let documents = file.rows::<DocumentRow>(SectionKind::Documents)?;
+    let chunk_rows = file.rows::<ChunkRow>(SectionKind::Chunks)?;
     let mut before = None;
     for (row, entity) in entities.iter().enumerate() {
         let holds = |holds, rule| require(holds, SectionKind::Entities, rule, row);
@@ -156,6 +158,8 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
     let mut next_range = 0_usize;
     for chunk in 0..chunks {
         let mut before = None;
+        let document = chunk_rows.get(chunk).and_then(|row| documents.get(to_usize(row.document)));
+        let text_bytes = document.map_or(0, |document| document.text_bytes);
         for row in by_chunk.row(chunk) {
             let mention = mentions.get(row).ok_or_else(|| broken(SectionKind::Mentions, "S-MEN-1", row))?;
             let holds = |holds, rule| require(holds, SectionKind::Mentions, rule, row);
@@ -164,15 +168,15 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
             holds(mention.flags != 0 && mention.flags & !mention_flags::ALL == 0, "S-MEN-3")?;
             holds(to_usize(mention.first_range) == next_range, "S-MEN-3")?;
             next_range = next_range.saturating_add(usize::from(mention.ranges));
+            let first = to_usize(mention.first_range);
+            for range in ranges.range(first..first.saturating_add(usize::from(mention.ranges))) {
+                holds(range.start < range.end && range.end <= text_bytes, "S-MEN-5")?;
+            }
             let back = mentioning.slice(by_entity.row(to_usize(mention.entity)));
             holds(u32::try_from(chunk).is_ok_and(|chunk| back.position_of(chunk).is_some()), "S-MEN-4")?;
         }
     }
-    require(next_range == ranges.len(), SectionKind::MentionRanges, "S-MEN-3", next_range)?;
-    for (row, range) in ranges.iter().enumerate() {
-        require(range.start < range.end, SectionKind::MentionRanges, "S-MEN-5", row)?;
-    }
-    Ok(())
+    require(next_range == ranges.len(), SectionKind::MentionRanges, "S-MEN-3", next_range)
 }
 
 fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {

@@ -23,7 +23,7 @@ pub struct Args {
     #[command(flatten)]
     asking: Asking,
     /// flat: by terms and vectors; graph: then along definition links
-    #[arg(long, default_value = "graph", value_parser = PossibleValuesParser::new(["flat", "graph"]).map(|name| strategy(&name)))]
+    #[arg(long, default_value = "graph", value_parser = strategies())]
     strategy: Strategy,
 }
 
@@ -86,9 +86,10 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Reads a strategy that is one of the possible values.
-pub fn strategy(name: &str) -> Strategy {
-    if name == "flat" { Strategy::Flat } else { Strategy::Graph }
+/// Reads the name of a strategy.
+pub fn strategies() -> impl TypedValueParser<Value = Strategy> {
+    let names = PossibleValuesParser::new(["flat", "graph"]);
+    names.map(|name| if name == "flat" { Strategy::Flat } else { Strategy::Graph })
 }
 
 /// Reads a share.

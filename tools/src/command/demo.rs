@@ -68,7 +68,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         told.push((story, snapshot.compare(&question, models)?));
     }
     drop((store, progress));
-    let answers: Vec<Answer<'_>> = told.iter().map(|(story, comparison)| Answer::of(story, comparison)).collect();
+    let answers: Vec<Told<'_>> = told.iter().map(|(story, comparison)| Told::of(story, comparison)).collect();
     session.print(&answers, |out| human(out, &built, &told, args.keep.as_deref()))?;
     Ok(Outcome::unless_rejected(rejections.count))
 }
@@ -78,19 +78,19 @@ const NEIGHBOURS: usize = 2;
 
 /// What `--json` prints, one a question.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct Told<'a> {
     question: &'a str,
     answer: &'a str,
     flat: Vec<&'a str>,
     graph: Vec<&'a str>,
 }
 
-impl<'a> Answer<'a> {
-    fn of(story: &'a Story, comparison: &'a Comparison) -> Answer<'a> {
+impl<'a> Told<'a> {
+    fn of(story: &'a Story, comparison: &'a Comparison) -> Told<'a> {
         let Comparison { flat, graph } = comparison;
         let [flat, graph] =
             [flat, graph].map(|context| context.passages.iter().map(|passage| passage.document.as_str()).collect());
-        Answer { question: story.question, answer: story.answer_key, flat, graph }
+        Told { question: story.question, answer: story.answer_key, flat, graph }
     }
 }
 

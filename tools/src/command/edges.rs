@@ -105,7 +105,7 @@ fn percentile(text: &str) -> Result<u32, String> {
 }
 
 fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
-    let mut spaces: Vec<String> = snapshot.spaces()?.into_iter().map(|space| space.name).collect();
+    let mut spaces: Vec<String> = snapshot.spaces()?.iter().map(|space| space.name.clone()).collect();
     match spaces.len() {
         0 => Err(Failure::NotFound(
             "this store has no vectors: ingest with --embedder static, or import some with --vectors".to_owned(),

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Context, Control, Models, Question, Snapshot, Strategy};
+use hedgerow::{Context, Control, Models, Question, Snapshot, Space, Strategy};
 use serde::{Deserialize, Serialize};
 
-use crate::command::ask::{strategy, weight};
+use crate::command::ask::{strategies, weight};
 use crate::command::render::layout::{counted, decimal};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
@@ -31,7 +30,7 @@ pub struct Args {
     /// Questions, one JSON object a line
     questions: PathBuf,
     /// flat: by terms and vectors; graph: then along definition links
-    #[arg(long, default_value = "graph", value_parser = PossibleValuesParser::new(["flat", "graph"]).map(|name| strategy(&name)))]
+    #[arg(long, default_value = "graph", value_parser = strategies())]
     strategy: Strategy,
     /// The questions' own vectors, a row a question
     #[arg(long, value_name = "F.npy")]
@@ -178,9 +177,9 @@ impl Records {
 impl Record {
     fn from_json(line: &str, row: usize) -> Result<Self, String> {
         let record: Record = serde_json::from_str(line).map_err(|error| {
-            let message = error.to_string();
+            let (message, column) = (error.to_string(), error.column());
             let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |parts| parts.0);
-            format!("column {}: {reason}", error.column())
+            format!("expected {{\"id\", \"question\", \"gold\": [document keys]}}, found at column {column}: {reason}")
         })?;
         if record.gold.is_empty() {
             return Err("\"gold\" names no document; give it at least one key".to_owned());
@@ -213,8 +212,8 @@ impl Vectors {
         }
         if space.is_none() {
             let columns = matrix.columns();
-            let mut fitting = snapshot.spaces()?;
-            fitting.retain(|space| space.dimensions == columns);
+            let spaces = snapshot.spaces()?.iter();
+            let fitting: Vec<&Space> = spaces.filter(|space| space.dimensions == columns).collect();
             space = match fitting.as_slice() {
                 [one] => Some(one.name.clone()),
                 _ => {
@@ -310,6 +309,9 @@ fn human(out: &mut dyn Write, report: &Report, latencies: &[Duration]) -> io::Re
         writeln!(out, "{name:<9}{five:>7} {ten:>7} {twenty:>7}")?;
     }
     writeln!(out, "{:<9}{:>7}\n", "mrr", decimal(report.mrr, 3))?;
+    if latencies.is_empty() {
+        return Ok(());
+    }
     let mut latencies = latencies.to_vec();
     latencies.sort_unstable();
     let [median, slow] = [50, 99].map(|percent| percentile(&latencies, percent));
@@ -352,13 +354,13 @@ mod tests {
     #[test]
     fn a_malformed_question_says_why() {
         for (line, reason) in [
-            ("[1", "column"),
-            (r#"{"id": "1", "question": "x"}"#, "column 28: missing field `gold`"),
+            ("[1", "expected {"),
+            (r#"{"id": "1", "question": "x"}"#, "found at column 28: missing field `gold`"),
             (r#"{"id": "1", "question": "x", "gold": []}"#, "\"gold\" names no document"),
-            (r#"{"id": "1", "question": 7, "gold": ["a"]}"#, "column 25: invalid type"),
+            (r#"{"id": "1", "question": 7, "gold": ["a"]}"#, "found at column 25: invalid type"),
         ] {
             let error = Record::from_json(line, 0).unwrap_err();
-            assert!(error.starts_with(reason), "{line}: {error}");
+            assert!(error.contains(reason), "{line}: {error}");
         }
         let record = Record::from_json(r#"{"id":"1","question":"x","gold":["a"],"src":"y"}"#, 7);
         assert_eq!(record.unwrap().row, 7);

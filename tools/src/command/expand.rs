@@ -26,10 +26,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=16))]
     hops: u8,
     /// Kind of edges that are followed; may be given several times [default: all]
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(EdgeKind::ALL.map(EdgeKind::name)).try_map(edge_kind))]
+    #[arg(long, value_name = "KIND", value_parser = edge_kinds())]
     edge: Vec<EdgeKind>,
     /// Which way edges are followed
-    #[arg(long, default_value = "both", value_parser = PossibleValuesParser::new(["out", "in", "both"]).map(|name| direction(&name)))]
+    #[arg(long, default_value = "both", value_parser = directions())]
     direction: Direction,
     /// Edges that are followed out of one node, the heaviest first
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
@@ -112,17 +112,17 @@ fn arrow(edge: &PathEdge) -> String {
     }
 }
 
-fn edge_kind(name: String) -> Result<EdgeKind, String> {
-    let kind = EdgeKind::ALL.into_iter().find(|kind| kind.name() == name);
-    kind.ok_or(name)
+fn edge_kinds() -> impl TypedValueParser<Value = EdgeKind> {
+    let names = PossibleValuesParser::new(EdgeKind::ALL.map(EdgeKind::name));
+    names.try_map(|name| EdgeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(name))
 }
 
-fn direction(name: &str) -> Direction {
-    match name {
+fn directions() -> impl TypedValueParser<Value = Direction> {
+    PossibleValuesParser::new(["out", "in", "both"]).map(|name| match name.as_str() {
         "out" => Direction::Out,
         "in" => Direction::In,
         _ => Direction::Both,
-    }
+    })
 }
 
 fn weight_min(text: &str) -> Result<f32, String> {

@@ -4,7 +4,7 @@ mod overlay;
 mod triples;
 mod vectors;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -44,7 +44,7 @@ Documents come first, then triples, then vectors. A line is printed as soon as a
 
 Examples:
   hedgerow import wiki.hedgerow --documents passages.jsonl
-  hedgerow import wiki.hedgerow --vectors minilm.npy --ids keys.txt --space minilm --model all-MiniLM-L6-v2"
+  hedgerow import wiki.hedgerow --vectors v.npy --ids keys.txt --space minilm --model MiniLM-L6"
 )]
 pub struct Args {
     /// Folder of the store
@@ -114,18 +114,21 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::unless_rejected(summary.rejections.count))
 }
 
+const READ_BYTES: usize = 1 << 18;
+
 /// A file of JSON lines that is open.
 #[derive(Debug)]
 struct Input<'a> {
     path: &'a Path,
-    lines: Lines<BufReader<File>>,
+    file: File,
     bytes: u64,
 }
 
 impl<'a> Input<'a> {
     fn open(path: &'a Path) -> Result<Self, Failure> {
-        let bytes = fs::metadata(path).map_err(Failure::io("open", path))?.len();
-        Ok(Input { path, lines: Lines::open(path).map_err(Failure::io("open", path))?, bytes })
+        let file = File::open(path).map_err(Failure::io("open", path))?;
+        let bytes = file.metadata().map_err(Failure::io("open", path))?.len();
+        Ok(Input { path, file, bytes })
     }
 }
 
@@ -208,7 +211,8 @@ impl Run<'_> {
             progress: &self.progress,
             session: self.session,
         };
-        let Input { path, lines, .. } = input;
+        let Input { path, file, .. } = input;
+        let lines = Lines::new(BufReader::with_capacity(READ_BYTES, file));
         let read = move |feed: &mut Feed<'_>| files::read_lines(lines, path, feed);
         intake.run(read, rejections, |batch| {
             let (generation, total, last) = (batch.generation, batch.total, batch.last);
@@ -231,7 +235,7 @@ impl Run<'_> {
 
     /// The space of the vectors, which must fit what the store has or is about to get.
     fn space(&self, files: &VectorFiles<'_>, table: &StaticTable) -> Result<hedgerow::Space, Failure> {
-        let mut spaces = self.store.snapshot().spaces()?;
+        let mut spaces = self.store.snapshot().spaces()?.to_vec();
         if self.args.documents.is_some()
             && let Some(embedder) = pipeline(table, self.args.embedder, None).embedder
         {

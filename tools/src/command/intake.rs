@@ -3,6 +3,7 @@
 mod feed;
 pub mod files;
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::thread::{ScopedJoinHandle, scope};
@@ -110,11 +111,10 @@ impl Intake<'_> {
             });
             let stager = threads.spawn(move || self.stage_all(&from_reader, &to_committer));
             let committed = self.commit_all(from_stager, rejections, acknowledge);
-            let (staged, read) = (joined(stager), joined(reader));
             // Who stops early makes the ones before it stop; its own error is the cause.
             let tally = committed?;
-            staged?;
-            read?;
+            joined(stager)?;
+            joined(reader)?;
             Ok(tally)
         })
     }
@@ -125,8 +125,8 @@ impl Intake<'_> {
             let keys: Vec<String> = documents.iter().map(|document| document.key.clone()).collect();
             let mut batch = Batch::default();
             let staged = self.pipeline.stage(&self.store.snapshot(), documents, &mut batch, self.progress)?;
-            let is_rejected = |key: &String| staged.rejected.iter().any(|rejected| rejected.key == *key);
-            let last = keys.into_iter().rev().find(|key| !is_rejected(key)).unwrap_or_default();
+            let unread: HashSet<&str> = staged.rejected.iter().map(|rejected| rejected.key.as_str()).collect();
+            let last = keys.into_iter().rev().find(|key| !unread.contains(key.as_str())).unwrap_or_default();
             rejected.extend(staged.rejected.into_iter().map(|record| match origins.get(&record.key) {
                 Some(origin) => origin.rejected(record.reason),
                 None => RejectedRecord { file: record.key, line: None, reason: record.reason },

@@ -41,24 +41,24 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     store.refresh(&progress)?;
     drop(progress);
     let generation = store.snapshot().generation();
-    let removed = Removed { generation, removed: committed.deleted, missing: committed.missing };
-    session.print(&removed, |out| human(out, &removed))?;
-    if removed.missing.is_empty() {
+    let report = Report { generation, removed: committed.deleted, missing: committed.missing };
+    session.print(&report, |out| human(out, &report))?;
+    if report.missing.is_empty() {
         return Ok(Outcome::Done);
     }
-    let missing = removed.missing.join(", ");
+    let missing = report.missing.join(", ");
     Err(Failure::NotFound(format!("not a document of this store: {missing}; the others were removed")))
 }
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Removed {
+struct Report {
     generation: u64,
     removed: u64,
     missing: Vec<String>,
 }
 
-fn human(out: &mut dyn Write, removed: &Removed) -> io::Result<()> {
-    let documents = counted(removed.removed, "document", "documents");
-    writeln!(out, "{documents} removed; generation {}", grouped(removed.generation))
+fn human(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let documents = counted(report.removed, "document", "documents");
+    writeln!(out, "{documents} removed; generation {}", grouped(report.generation))
 }

@@ -64,7 +64,9 @@ fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Re
             list(out, "defines", defines, limit)?;
             let mentions: Vec<String> = mentions.iter().map(mention).collect();
             list(out, "mentions", &mentions, limit)?;
-            let similar = similar.iter();
+            let mut similar: Vec<_> = similar.iter().collect();
+            similar.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let similar = similar.into_iter();
             let similar: Vec<String> = similar.map(|(key, weight)| format!("{} {key}", decimal(*weight, 2))).collect();
             list(out, "similar", &similar, limit)?;
             writeln!(out)?;

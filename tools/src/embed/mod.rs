@@ -73,8 +73,7 @@ fn row_sum(ids: &[u16]) -> [f32; DIMENSIONS] {
     let (scales, _) = SCALES.as_chunks::<2>();
     let mut sum = [0.0; DIMENSIONS];
     for &id in ids {
-        let (Some(row), Some(&scale)) = (rows.get(usize::from(id)), scales.get(usize::from(id)))
-        else {
+        let (Some(row), Some(&scale)) = (rows.get(usize::from(id)), scales.get(usize::from(id))) else {
             continue;
         };
         let scale = f32_from_half(u16::from_le_bytes(scale));
@@ -85,21 +84,10 @@ fn row_sum(ids: &[u16]) -> [f32; DIMENSIONS] {
     sum
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "components are rounded to f32 on purpose"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "components are rounded to f32 on purpose")]
 fn unit_vector(sum: &[f32; DIMENSIONS]) -> Option<Vec<f32>> {
-    let norm = sum
-        .iter()
-        .map(|&component| f64::from(component).powi(2))
-        .sum::<f64>()
-        .sqrt();
-    (norm > 0.0).then(|| {
-        sum.iter()
-            .map(|&component| (f64::from(component) / norm) as f32)
-            .collect()
-    })
+    let norm = sum.iter().map(|&component| f64::from(component).powi(2)).sum::<f64>().sqrt();
+    (norm > 0.0).then(|| sum.iter().map(|&component| (f64::from(component) / norm) as f32).collect())
 }
 
 #[cfg(test)]
@@ -117,11 +105,7 @@ mod tests {
         let table = StaticTable::default();
         for entry in &reference {
             let text = entry["text"].as_str().unwrap();
-            assert_eq!(
-                serde_json::json!(table.token_ids(text)),
-                entry["ids"],
-                "{text}"
-            );
+            assert_eq!(serde_json::json!(table.token_ids(text)), entry["ids"], "{text}");
             let vector = table.embed(&[text]).unwrap().remove(0).unwrap();
             let expected = entry["vector"].as_array().unwrap();
             assert_eq!((vector.len(), expected.len()), (DIMENSIONS, DIMENSIONS));
@@ -134,9 +118,7 @@ mod tests {
 
     #[test]
     fn a_text_without_tokens_has_no_vector() {
-        let vectors = StaticTable::default()
-            .embed(&["", " \u{0}\t", "a"])
-            .unwrap();
+        let vectors = StaticTable::default().embed(&["", " \u{0}\t", "a"]).unwrap();
         let has_vector: Vec<bool> = vectors.iter().map(Option::is_some).collect();
         assert_eq!(has_vector, [false, false, true]);
     }

@@ -18,22 +18,11 @@ pub struct Vocabulary<'v> {
 impl<'v> Vocabulary<'v> {
     /// Indexes a vocabulary: one token a line, its number the line's, `##` before a piece that continues a word. O(text).
     pub fn new(text: &'v str) -> Self {
-        let mut vocabulary = Vocabulary {
-            pieces: Vec::new(),
-            slots: vec![Slot::EMPTY; 1 << 16],
-            piece_bytes_max: 0,
-        };
+        let mut vocabulary = Vocabulary { pieces: Vec::new(), slots: vec![Slot::EMPTY; 1 << 16], piece_bytes_max: 0 };
         for (id, line) in (0..Slot::EMPTY.id).zip(text.lines()) {
-            let piece = line.strip_prefix("##").map_or(
-                Piece {
-                    continues: false,
-                    text: line.as_bytes(),
-                },
-                |rest| Piece {
-                    continues: true,
-                    text: rest.as_bytes(),
-                },
-            );
+            let piece = line.strip_prefix("##").map_or(Piece { continues: false, text: line.as_bytes() }, |rest| {
+                Piece { continues: true, text: rest.as_bytes() }
+            });
             vocabulary.insert(piece, id);
         }
         vocabulary
@@ -41,11 +30,7 @@ impl<'v> Vocabulary<'v> {
 
     /// Appends the ids of a text's tokens.
     pub fn encode(&self, text: &str, ids: &mut Vec<u16>) {
-        let mut words = Words {
-            vocabulary: self,
-            word: Vec::with_capacity(64),
-            ids,
-        };
+        let mut words = Words { vocabulary: self, word: Vec::with_capacity(64), ids };
         for letter in text.chars() {
             words.read(letter);
         }
@@ -53,16 +38,9 @@ impl<'v> Vocabulary<'v> {
     }
 
     fn insert(&mut self, piece: Piece<'v>, id: u16) {
-        let hash = piece
-            .text
-            .iter()
-            .fold(seed(piece.continues), |hash, &byte| extended(hash, byte));
+        let hash = piece.text.iter().fold(seed(piece.continues), |hash, &byte| extended(hash, byte));
         let (mut at, tag) = slot_and_tag(hash);
-        while self
-            .slots
-            .get(usize::from(at))
-            .is_some_and(|slot| slot.id != Slot::EMPTY.id)
-        {
+        while self.slots.get(usize::from(at)).is_some_and(|slot| slot.id != Slot::EMPTY.id) {
             at = at.wrapping_add(1);
         }
         if let Some(slot) = self.slots.get_mut(usize::from(at)) {
@@ -98,10 +76,7 @@ impl<'v> Vocabulary<'v> {
             length += 1;
         }
         (1..=length).rev().find_map(|length| {
-            let piece = Piece {
-                continues,
-                text: rest.get(..length)?,
-            };
+            let piece = Piece { continues, text: rest.get(..length)? };
             Some((self.find(piece, *hashes.get(length - 1)?)?, length))
         })
     }
@@ -142,10 +117,7 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot {
-        tag: 0,
-        id: u16::MAX,
-    };
+    const EMPTY: Slot = Slot { tag: 0, id: u16::MAX };
 }
 
 fn seed(continues: bool) -> u64 {
@@ -163,8 +135,7 @@ fn slot_and_tag(hash: u64) -> (u16, u16) {
 
 fn is_too_long(word: &[u8]) -> bool {
     // A byte that does not continue a character starts one.
-    word.len() > WORD_CHARS_MAX
-        && word.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() > WORD_CHARS_MAX
+    word.len() > WORD_CHARS_MAX && word.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() > WORD_CHARS_MAX
 }
 
 /// The word that is being read, normalised.
@@ -209,8 +180,7 @@ impl Words<'_> {
     }
 
     fn push(&mut self, letter: char) {
-        self.word
-            .extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        self.word.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn push_alone(&mut self, sign: char) {
@@ -227,13 +197,11 @@ impl Words<'_> {
 
 fn is_dropped(letter: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
-    letter == char::REPLACEMENT_CHARACTER
-        || matches!(letter.general_category(), Control | Format | PrivateUse)
+    letter == char::REPLACEMENT_CHARACTER || matches!(letter.general_category(), Control | Format | PrivateUse)
 }
 
 fn is_punctuation(letter: char) -> bool {
-    letter.is_ascii_punctuation()
-        || letter.general_category_group() == GeneralCategoryGroup::Punctuation
+    letter.is_ascii_punctuation() || letter.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
 /// The ideographs that BERT sets apart: Han only, neither kana nor hangul.
@@ -278,10 +246,7 @@ mod tests {
     #[test]
     fn a_word_of_more_than_a_hundred_characters_is_unknown() {
         check(&format!("w{}", "a".repeat(100)), &[100]);
-        check(
-            &format!("w{}", "s".repeat(99)),
-            &[[103].as_slice(), &[102; 99]].concat(),
-        );
+        check(&format!("w{}", "s".repeat(99)), &[[103].as_slice(), &[102; 99]].concat());
     }
 
     #[test]

@@ -45,10 +45,7 @@ impl Extract for Patterns {
                 certainty: span.certainty,
             })
         });
-        Ok(Extraction {
-            mentions: mentions.collect(),
-            relations,
-        })
+        Ok(Extraction { mentions: mentions.collect(), relations })
     }
 }
 

@@ -7,18 +7,11 @@ use crate::extract::{Shape, Span, starts_block};
 
 /// All mentions of a text in the order of their first token, longer ones first.
 pub fn mentions(text: &str, tokens: &[Token<'_>], shapes: &[Shape]) -> Vec<Span> {
-    let reader = Reader {
-        text,
-        tokens,
-        shapes,
-    };
+    let reader = Reader { text, tokens, shapes };
     let mut spans = reader.runs();
     let runs = spans.len();
     for at in 0..tokens.len() {
-        let extra = reader
-            .quoted(at)
-            .or_else(|| reader.date(at))
-            .or_else(|| reader.identifier(at));
+        let extra = reader.quoted(at).or_else(|| reader.date(at)).or_else(|| reader.identifier(at));
         let Some((first, last, kind)) = extra else {
             continue;
         };
@@ -28,12 +21,7 @@ pub fn mentions(text: &str, tokens: &[Token<'_>], shapes: &[Shape]) -> Vec<Span>
         match known.get_mut(place) {
             Some(run) if (run.first, run.last) == (first, last) => run.kind = kind,
             _ => {
-                let span = Span {
-                    first,
-                    last,
-                    kind,
-                    certainty: Certainty::Certain,
-                };
+                let span = Span { first, last, kind, certainty: Certainty::Certain };
                 spans.extend(reader.meaningful(span));
             }
         }
@@ -58,10 +46,7 @@ impl<'a> Reader<'a> {
             let year = self.shape(at) == Some(Shape::Digits) && self.word(at).chars().count() == 4;
             if year || self.is_upper(at) {
                 let last = self.run_end(at);
-                found.extend(
-                    self.trimmed_run(at, last)
-                        .and_then(|span| self.meaningful(span)),
-                );
+                found.extend(self.trimmed_run(at, last).and_then(|span| self.meaningful(span)));
                 at = last + 1;
             } else {
                 at += 1;
@@ -108,12 +93,7 @@ impl<'a> Reader<'a> {
         while first <= last && !self.is_word(first) {
             first += 1;
         }
-        (first <= last).then(|| Span {
-            first,
-            last,
-            kind: self.run_kind(first, last),
-            certainty,
-        })
+        (first <= last).then(|| Span { first, last, kind: self.run_kind(first, last), certainty })
     }
 
     fn opens_sentence(&self, at: usize) -> bool {
@@ -161,26 +141,13 @@ impl<'a> Reader<'a> {
         let last = match self.shape(at)? {
             Shape::Digits if self.is_year(at) => self.iso_date_end(at),
             Shape::Upper if self.is_month(at) => {
-                let after_month = if self.sign(at + 1) == Some('.') {
-                    at + 2
-                } else {
-                    at + 1
-                };
-                self.year_end(after_month).or_else(|| {
-                    self.is_day(after_month)
-                        .then(|| self.year_end(after_month + 1))
-                        .flatten()
-                })
+                let after_month = if self.sign(at + 1) == Some('.') { at + 2 } else { at + 1 };
+                self.year_end(after_month)
+                    .or_else(|| self.is_day(after_month).then(|| self.year_end(after_month + 1)).flatten())
             }
             Shape::Digits | Shape::Word if self.is_day(at) => {
-                let month = if self.word(at + 1) == "of" {
-                    at + 2
-                } else {
-                    at + 1
-                };
-                self.is_month(month)
-                    .then(|| self.year_end(month + 1))
-                    .flatten()
+                let month = if self.word(at + 1) == "of" { at + 2 } else { at + 1 };
+                self.is_month(month).then(|| self.year_end(month + 1)).flatten()
             }
             _ => None,
         };
@@ -193,31 +160,20 @@ impl<'a> Reader<'a> {
                 && self.touches(part - 2)
                 && self.touches(part - 1)
                 && self.word(part).len() == 2
-                && self
-                    .word(part)
-                    .parse()
-                    .is_ok_and(|number: u8| (1..=max).contains(&number))
+                && self.word(part).parse().is_ok_and(|number: u8| (1..=max).contains(&number))
         };
         (is_part(at + 2, 12) && is_part(at + 4, 31)).then_some(at + 4)
     }
 
     /// The token of a year that stands at `at` or after a comma there.
     fn year_end(&self, at: usize) -> Option<usize> {
-        let year = if self.sign(at) == Some(',') {
-            at + 1
-        } else {
-            at
-        };
+        let year = if self.sign(at) == Some(',') { at + 1 } else { at };
         self.is_year(year).then_some(year)
     }
 
     /// Words joined without spaces by `_` or `::`, capitals and digits joined by `-`, or one word such as `camelCase`.
     fn identifier(&self, at: usize) -> Option<(usize, usize, &'static str)> {
-        if !self.is_word(at)
-            || (at > 0
-                && self.touches(at - 1)
-                && matches!(self.sign(at - 1), Some('_' | '-' | ':')))
-        {
+        if !self.is_word(at) || (at > 0 && self.touches(at - 1) && matches!(self.sign(at - 1), Some('_' | '-' | ':'))) {
             return None;
         }
         let mut last = at;
@@ -226,12 +182,8 @@ impl<'a> Reader<'a> {
         while self.touches(last) && self.touches(last + 1) {
             let (next, joins_path) = match self.sign(last + 1) {
                 Some('_') => (last + 2, true),
-                Some(':') if self.sign(last + 2) == Some(':') && self.touches(last + 2) => {
-                    (last + 3, true)
-                }
-                Some('-') if is_code && !is_path && self.is_code_part(last + 2) => {
-                    (last + 2, false)
-                }
+                Some(':') if self.sign(last + 2) == Some(':') && self.touches(last + 2) => (last + 3, true),
+                Some('-') if is_code && !is_path && self.is_code_part(last + 2) => (last + 2, false),
                 _ => break,
             };
             if !self.is_word(next) {
@@ -239,23 +191,15 @@ impl<'a> Reader<'a> {
             }
             is_path |= joins_path;
             is_code &= !joins_path;
-            has_number |= self
-                .word(next)
-                .contains(|letter: char| letter.is_ascii_digit());
+            has_number |= self.word(next).contains(|letter: char| letter.is_ascii_digit());
             last = next;
         }
         // Two letters are a unit such as kW.
         let is_camel = || {
             let word = self.word(at);
-            word.len() > 2
-                && word.starts_with(char::is_lowercase)
-                && word.contains(char::is_uppercase)
+            word.len() > 2 && word.starts_with(char::is_lowercase) && word.contains(char::is_uppercase)
         };
-        let is_identifier = if last == at {
-            is_camel()
-        } else {
-            is_path || has_number
-        };
+        let is_identifier = if last == at { is_camel() } else { is_path || has_number };
         is_identifier.then_some((at, last, "identifier"))
     }
 
@@ -280,8 +224,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_word(&self, at: usize) -> bool {
-        self.shape(at)
-            .is_some_and(|shape| !matches!(shape, Shape::Sign(_)))
+        self.shape(at).is_some_and(|shape| !matches!(shape, Shape::Sign(_)))
     }
 
     fn is_upper(&self, at: usize) -> bool {
@@ -313,11 +256,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_code_part(&self, at: usize) -> bool {
-        self.is_word(at)
-            && self
-                .word(at)
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        self.is_word(at) && self.word(at).bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
     }
 
     fn is_year(&self, at: usize) -> bool {
@@ -326,10 +265,7 @@ impl<'a> Reader<'a> {
 
     fn is_day(&self, at: usize) -> bool {
         let word = self.word(at);
-        let number = ["st", "nd", "rd", "th"]
-            .iter()
-            .find_map(|suffix| word.strip_suffix(suffix))
-            .unwrap_or(word);
+        let number = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
         number.len() <= 2 && number.parse().is_ok_and(|day: u8| (1..=31).contains(&day))
     }
 
@@ -349,10 +285,7 @@ impl<'a> Reader<'a> {
             "December",
         ];
         let word = self.word(at);
-        word.len() >= 3
-            && MONTHS
-                .iter()
-                .any(|month| word == *month || month.get(..3) == Some(word))
+        word.len() >= 3 && MONTHS.iter().any(|month| word == *month || month.get(..3) == Some(word))
     }
 }
 
@@ -370,11 +303,7 @@ mod tests {
             .iter()
             .map(|mention| {
                 assert_eq!(mention.name, text[mention.range.clone()]);
-                let doubt = if mention.certainty == Certainty::SentenceStart {
-                    "?"
-                } else {
-                    ""
-                };
+                let doubt = if mention.certainty == Certainty::SentenceStart { "?" } else { "" };
                 format!("{doubt}{} {}", name_key_text(&mention.name), mention.kind)
             })
             .collect();
@@ -383,50 +312,28 @@ mod tests {
 
     #[test]
     fn runs_follow_connectors_initials_hyphens_and_apostrophes() {
-        check(
-            "saw Ludwig van Beethoven's Ninth of May",
-            &["ludwig van beethoven name", "ninth of may name"],
-        );
+        check("saw Ludwig van Beethoven's Ninth of May", &["ludwig van beethoven name", "ninth of may name"]);
         check("by J. R. R. Tolkien and on", &["j r r tolkien name"]);
-        check(
-            "Marks & Spencer, Jean-Luc O'Neill",
-            &["marks spencer name", "jean luc o neill name"],
-        );
-        check(
-            "a Boeing 747 of 1969 fame",
-            &["boeing 747 name", "1969 year"],
-        );
+        check("Marks & Spencer, Jean-Luc O'Neill", &["marks spencer name", "jean luc o neill name"]);
+        check("a Boeing 747 of 1969 fame", &["boeing 747 name", "1969 year"]);
         check("Śrī Bjørn – 東京 Ωmega", &["sri bjørn name", "ωmega name"]);
     }
 
     #[test]
     fn leading_stop_words_go_and_a_lone_word_that_opens_a_sentence_is_uncertain() {
-        check(
-            "The Wall. Crews wait. In London it rained.",
-            &["wall name", "?crews name", "london name"],
-        );
+        check("The Wall. Crews wait. In London it rained.", &["wall name", "?crews name", "london name"]);
         check("It is. He I", &[]);
         check("1965 was", &["1965 year"]);
-        check(
-            "# Overview\n\nCrews of Rome\n- Oslo",
-            &["?overview name", "crews of rome name", "?oslo name"],
-        );
+        check("# Overview\n\nCrews of Rome\n- Oslo", &["?overview name", "crews of rome name", "?oslo name"]);
     }
 
     #[test]
     fn identifiers_stand_beside_the_runs_that_hold_them() {
         check("for incident INC-2209 now", &["inc 2209 identifier"]);
-        check(
-            "the Incident INC-2209",
-            &["incident inc 2209 name", "inc 2209 identifier"],
-        );
+        check("the Incident INC-2209", &["incident inc 2209 name", "inc 2209 identifier"]);
         check(
             "call std::fs::read_dir or gate_cap on iPhone, 5 kW",
-            &[
-                "std fs read dir identifier",
-                "gate cap identifier",
-                "iphone identifier",
-            ],
+            &["std fs read dir identifier", "gate cap identifier", "iphone identifier"],
         );
         check("a well-known X-ray", &[]);
     }
@@ -435,27 +342,15 @@ mod tests {
     fn dates_are_found_whole_with_the_runs_inside_them() {
         check("on 2024-05-01.", &["2024 05 01 date", "2024 year"]);
         check("on 1 May 2024", &["1 may 2024 date", "may 2024 date"]);
-        check(
-            "on May 1st, 2024",
-            &["may 1st 2024 date", "may name", "2024 year"],
-        );
-        check(
-            "on April 1, 1954",
-            &["april 1 1954 date", "april 1 date", "1954 year"],
-        );
-        check(
-            "on 2024-13-01 or 45 May 2024",
-            &["2024 year", "may 2024 date"],
-        );
+        check("on May 1st, 2024", &["may 1st 2024 date", "may name", "2024 year"]);
+        check("on April 1, 1954", &["april 1 1954 date", "april 1 date", "1954 year"]);
+        check("on 2024-13-01 or 45 May 2024", &["2024 year", "may 2024 date"]);
     }
 
     #[test]
     fn quoted_names_lose_their_article_and_closing_signs() {
         check("the album \"Katy Lied\" and", &["katy lied quoted"]);
-        check(
-            "“The world is not enough,” said",
-            &["world is not enough quoted"],
-        );
+        check("“The world is not enough,” said", &["world is not enough quoted"]);
         check("a 12\" disc and a 7\" one, \"so it is\"", &[]);
         check("\"A b c d e f g h i j k\"", &[]);
     }

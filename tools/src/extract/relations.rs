@@ -18,18 +18,8 @@ use crate::extract::{Shape, Span, starts_block};
 /// At most three tokens part the phrase from each mention. Nothing is taken from a denial (`not`, `never`, `no longer`), from a
 /// subject that hangs on a preposition or is cut off by a conjunction, nor from an object behind a preposition: the
 /// sentence then speaks of something else. Precision is preferred to recall.
-pub fn relations(
-    text: &str,
-    tokens: &[Token<'_>],
-    shapes: &[Shape],
-    mentions: &[Span],
-) -> Vec<FoundRelation> {
-    let reader = Reader {
-        text,
-        tokens,
-        shapes,
-        mentions,
-    };
+pub fn relations(text: &str, tokens: &[Token<'_>], shapes: &[Shape], mentions: &[Span]) -> Vec<FoundRelation> {
+    let reader = Reader { text, tokens, shapes, mentions };
     let mut found = Vec::new();
     let mut sentence = 0..0;
     for at in 0..tokens.len() {
@@ -93,34 +83,20 @@ impl<'a> Reader<'a> {
             "member" => ("member of", Form::Noun, "of"),
             "depends" | "depend" => ("depends on", Form::Active, "on"),
             "owns" => {
-                return Some(Phrase {
-                    label: "owns",
-                    form: Form::Active,
-                });
+                return Some(Phrase { label: "owns", form: Form::Active });
             }
             "operates" => {
-                return Some(Phrase {
-                    label: "operates",
-                    form: Form::Active,
-                });
+                return Some(Phrase { label: "operates", form: Form::Active });
             }
             "maintains" => {
-                return Some(Phrase {
-                    label: "maintains",
-                    form: Form::Active,
-                });
+                return Some(Phrase { label: "maintains", form: Form::Active });
             }
             _ => return None,
         };
         (self.word(at + 1) == second).then_some(Phrase { label, form })
     }
 
-    fn relation(
-        &self,
-        at: usize,
-        phrase: &Phrase,
-        sentence: &Range<usize>,
-    ) -> Option<FoundRelation> {
+    fn relation(&self, at: usize, phrase: &Phrase, sentence: &Range<usize>) -> Option<FoundRelation> {
         let after = at + phrase.tokens();
         let subject = self.subject(at, sentence)?;
         let object = self.object(after, sentence)?;
@@ -171,11 +147,7 @@ impl<'a> Reader<'a> {
         let is_empty = gap.is_empty();
         let opens_aside = !is_empty && matches!(opening, "," | "(");
         // `Both types are part of …`: the word that opens the sentence is no name.
-        if subject.certainty == Certainty::SentenceStart
-            && !is_empty
-            && !opens_aside
-            && !is_be(opening)
-        {
+        if subject.certainty == Certainty::SentenceStart && !is_empty && !opens_aside && !is_be(opening) {
             return false;
         }
         let mut has_be = false;
@@ -198,22 +170,15 @@ impl<'a> Reader<'a> {
         let Some(before) = first.checked_sub(1) else {
             return false;
         };
-        let before = if matches!(self.word(before), "the" | "The" | "a" | "an") {
-            before.checked_sub(1)
-        } else {
-            Some(before)
-        };
+        let before =
+            if matches!(self.word(before), "the" | "The" | "a" | "an") { before.checked_sub(1) } else { Some(before) };
         before.is_some_and(|before| is_preposition(self.word(before)))
     }
 
     /// The tokens of the sentence around `at`; `from` is known to start one.
     fn sentence(&self, from: usize, at: usize) -> Range<usize> {
-        let start = (from + 1..=at)
-            .rfind(|&at| self.starts_sentence(at))
-            .unwrap_or(from);
-        let end = (at + 1..self.tokens.len())
-            .find(|&at| self.starts_sentence(at))
-            .unwrap_or(self.tokens.len());
+        let start = (from + 1..=at).rfind(|&at| self.starts_sentence(at)).unwrap_or(from);
+        let end = (at + 1..self.tokens.len()).find(|&at| self.starts_sentence(at)).unwrap_or(self.tokens.len());
         start..end
     }
 
@@ -230,24 +195,15 @@ impl<'a> Reader<'a> {
         if starts_block(self.text, self.tokens, at) {
             return true;
         }
-        let closing = if matches!(before.text, "\"" | "”" | ")" | "'" | "’") {
-            2
-        } else {
-            1
-        };
+        let closing = if matches!(before.text, "\"" | "”" | ")" | "'" | "’") { 2 } else { 1 };
         let Some(stop) = at.checked_sub(closing) else {
             return false;
         };
         let abbreviates = || {
             stop.checked_sub(1).is_some_and(|before| {
                 let word = self.word(before);
-                let is_initial =
-                    self.shapes.get(before) == Some(&Shape::Upper) && word.chars().nth(1).is_none();
-                is_initial
-                    || matches!(
-                        word,
-                        "Dr" | "Mr" | "Mrs" | "Ms" | "St" | "Prof" | "Gen" | "Col" | "Lt" | "Capt"
-                    )
+                let is_initial = self.shapes.get(before) == Some(&Shape::Upper) && word.chars().nth(1).is_none();
+                is_initial || matches!(word, "Dr" | "Mr" | "Mrs" | "Ms" | "St" | "Prof" | "Gen" | "Col" | "Lt" | "Capt")
             })
         };
         match self.word(stop) {
@@ -272,10 +228,7 @@ fn is_thing(span: &Span) -> bool {
 }
 
 fn is_be(word: &str) -> bool {
-    matches!(
-        word,
-        "is" | "are" | "was" | "were" | "be" | "been" | "being" | "became" | "remains"
-    )
+    matches!(word, "is" | "are" | "was" | "were" | "be" | "been" | "being" | "became" | "remains")
 }
 
 fn is_preposition(word: &str) -> bool {
@@ -307,49 +260,20 @@ mod tests {
 
     fn check(text: &str, expected: &[(&str, &str, &str)]) {
         let found = Patterns.extract("", text).unwrap().relations;
-        let found: Vec<_> = found
-            .iter()
-            .map(|it| {
-                (
-                    it.subject.as_str(),
-                    it.predicate.as_str(),
-                    it.object.as_str(),
-                )
-            })
-            .collect();
+        let found: Vec<_> =
+            found.iter().map(|it| (it.subject.as_str(), it.predicate.as_str(), it.object.as_str())).collect();
         assert_eq!(found, expected, "{text}");
     }
 
     #[test]
     fn each_form_of_sentence_gives_its_relation() {
-        check(
-            "Gate Scheduler is owned by Ground Systems.",
-            &[("Gate Scheduler", "owned by", "Ground Systems")],
-        );
-        check(
-            "Payments is maintained by the Platform team.",
-            &[("Payments", "maintained by", "Platform")],
-        );
-        check(
-            "INC-2209 was triggered by the Gate Cap.",
-            &[("INC-2209", "triggered by", "Gate Cap")],
-        );
-        check(
-            "The Wall, released by Pink Floyd, sold well.",
-            &[("Wall", "released by", "Pink Floyd")],
-        );
-        check(
-            "Roger Waters was a member of Pink Floyd.",
-            &[("Roger Waters", "member of", "Pink Floyd")],
-        );
-        check(
-            "Crew Rules depends on gate_scheduler.",
-            &[("Crew Rules", "depends on", "gate_scheduler")],
-        );
-        check(
-            "Both services depend on Crew Rules; Crew Desk owns Gate Two.",
-            &[("Crew Desk", "owns", "Gate Two")],
-        );
+        check("Gate Scheduler is owned by Ground Systems.", &[("Gate Scheduler", "owned by", "Ground Systems")]);
+        check("Payments is maintained by the Platform team.", &[("Payments", "maintained by", "Platform")]);
+        check("INC-2209 was triggered by the Gate Cap.", &[("INC-2209", "triggered by", "Gate Cap")]);
+        check("The Wall, released by Pink Floyd, sold well.", &[("Wall", "released by", "Pink Floyd")]);
+        check("Roger Waters was a member of Pink Floyd.", &[("Roger Waters", "member of", "Pink Floyd")]);
+        check("Crew Rules depends on gate_scheduler.", &[("Crew Rules", "depends on", "gate_scheduler")]);
+        check("Both services depend on Crew Rules; Crew Desk owns Gate Two.", &[("Crew Desk", "owns", "Gate Two")]);
     }
 
     #[test]
@@ -357,14 +281,8 @@ mod tests {
         check("Gate Scheduler is no longer owned by Ground Systems.", &[]);
         check("Gate Scheduler isn't owned by Ground Systems.", &[]);
         check("Mark saw Gate Scheduler. Owned by Ground Systems.", &[]);
-        check(
-            "It was filmed in Vermont, and released by Artist View.",
-            &[],
-        );
-        check(
-            "A song written by Mack David, recorded by Ricky Skaggs.",
-            &[],
-        );
+        check("It was filmed in Vermont, and released by Artist View.", &[]);
+        check("A song written by Mack David, recorded by Ricky Skaggs.", &[]);
         check("Air France operates flights to Rome.", &[]);
         check("In May 1965 was recorded by Pink Floyd.", &[]);
         check("Pink Floyd is part of Pink Floyd.", &[]);
@@ -375,16 +293,10 @@ mod tests {
     fn the_evidence_is_the_sentence() {
         let text = "See J. Smith. The Gate Scheduler is owned by Ops Tools. It runs.\n\nEnd";
         let found = Patterns.extract("", text).unwrap().relations;
-        assert_eq!(
-            &text[found[0].range.clone()],
-            "The Gate Scheduler is owned by Ops Tools."
-        );
+        assert_eq!(&text[found[0].range.clone()], "The Gate Scheduler is owned by Ops Tools.");
         let text = "- Gate A is owned by Dr. Who\n- Gate B is owned by Ops";
         let found = Patterns.extract("", text).unwrap().relations;
-        assert_eq!(
-            &text[found[0].range.clone()],
-            "- Gate A is owned by Dr. Who"
-        );
+        assert_eq!(&text[found[0].range.clone()], "- Gate A is owned by Dr. Who");
         assert_eq!(&text[found[1].range.clone()], "- Gate B is owned by Ops");
     }
 }

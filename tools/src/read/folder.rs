@@ -73,13 +73,10 @@ pub fn files(path: &Path) -> io::Result<Listing> {
             listing.read_folder(&folder, &key, &mut folders);
         }
     } else if let Some(kind) = FileKind::of(path) {
-        listing.files.push(FoundFile {
-            path: path.to_owned(),
-            key,
-            kind,
-        });
+        listing.files.push(FoundFile { path: path.to_owned(), key, kind });
     } else {
-        listing.reject(path, "its name does not end in .txt, .md, .markdown, .jsonl or .ndjson; rename it if it is text");
+        listing
+            .reject(path, "its name does not end in .txt, .md, .markdown, .jsonl or .ndjson; rename it if it is text");
     }
     listing.files.sort_by(|a, b| a.key.cmp(&b.key));
     listing.rejected.sort_by(|a, b| a.path.cmp(&b.path));
@@ -97,20 +94,12 @@ impl Listing {
         for entry in entries {
             match entry {
                 Ok(entry) => self.read_entry(&entry, key, folders),
-                Err(error) => self.reject(
-                    folder,
-                    &format!("an entry of the folder cannot be read: {error}"),
-                ),
+                Err(error) => self.reject(folder, &format!("an entry of the folder cannot be read: {error}")),
             }
         }
     }
 
-    fn read_entry(
-        &mut self,
-        entry: &fs::DirEntry,
-        folder_key: &str,
-        folders: &mut Vec<(PathBuf, String)>,
-    ) {
+    fn read_entry(&mut self, entry: &fs::DirEntry, folder_key: &str, folders: &mut Vec<(PathBuf, String)>) {
         let path = entry.path();
         // Of the entry itself, not of what a link leads to.
         let kind = match entry.file_type() {
@@ -120,8 +109,7 @@ impl Listing {
             }
         };
         if kind.is_symlink() && path.is_dir() {
-            let reason =
-                "it is a link to a folder, and those are not followed; name the folder itself";
+            let reason = "it is a link to a folder, and those are not followed; name the folder itself";
             return self.reject(&path, reason);
         }
         let file_kind = FileKind::of(&path).filter(|_| kind.is_file() || kind.is_symlink());
@@ -140,10 +128,7 @@ impl Listing {
     }
 
     fn reject(&mut self, path: &Path, reason: &str) {
-        self.rejected.push(RejectedEntry {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        });
+        self.rejected.push(RejectedEntry { path: path.to_owned(), reason: reason.to_owned() });
     }
 }
 
@@ -157,20 +142,13 @@ fn base_key(path: &Path) -> io::Result<String> {
         resolved.file_name().unwrap_or_default()
     };
     let text = name.to_str().ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidFilename,
-            "the name of the path is not UTF-8, so it has no key; rename it",
-        )
+        io::Error::new(io::ErrorKind::InvalidFilename, "the name of the path is not UTF-8, so it has no key; rename it")
     });
     text.map(str::to_owned)
 }
 
 fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{folder}/{name}")
-    }
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 #[cfg(test)]
@@ -187,13 +165,7 @@ mod tests {
         fn new(name: &str) -> Folder {
             let path = std::env::temp_dir().join(format!("hedgerow-{name}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&path);
-            for file in [
-                "b.txt",
-                "a/z.MD",
-                "a/b/deep.jsonl",
-                "a/picture.png",
-                "a.b/n.ndjson",
-            ] {
+            for file in ["b.txt", "a/z.MD", "a/b/deep.jsonl", "a/picture.png", "a.b/n.ndjson"] {
                 fs::create_dir_all(path.join(file).parent().unwrap()).unwrap();
                 fs::write(path.join(file), "x").unwrap();
             }
@@ -202,11 +174,7 @@ mod tests {
 
         fn keys(&self, listing: &Listing) -> Vec<String> {
             let base = self.0.file_name().unwrap().to_str().unwrap();
-            listing
-                .files
-                .iter()
-                .map(|file| file.key.strip_prefix(base).unwrap_or(&file.key).to_owned())
-                .collect()
+            listing.files.iter().map(|file| file.key.strip_prefix(base).unwrap_or(&file.key).to_owned()).collect()
         }
     }
 
@@ -220,18 +188,12 @@ mod tests {
     fn files_come_in_the_order_of_their_keys() {
         let folder = Folder::new("order");
         let listing = files(&folder.0).unwrap();
-        assert_eq!(
-            folder.keys(&listing),
-            ["/a.b/n.ndjson", "/a/b/deep.jsonl", "/a/z.MD", "/b.txt"]
-        );
+        assert_eq!(folder.keys(&listing), ["/a.b/n.ndjson", "/a/b/deep.jsonl", "/a/z.MD", "/b.txt"]);
         assert_eq!((listing.skipped, listing.rejected.len()), (1, 0));
         let inner = files(&folder.0.join("a/b/..")).unwrap();
         assert_eq!(folder.keys(&inner), ["a/b/deep.jsonl", "a/z.MD"]);
         let single = files(&folder.0.join("a/z.MD")).unwrap();
-        assert_eq!(
-            (single.files[0].key.as_str(), single.files[0].kind),
-            ("z.MD", FileKind::Markdown)
-        );
+        assert_eq!((single.files[0].key.as_str(), single.files[0].kind), ("z.MD", FileKind::Markdown));
     }
 
     #[test]
@@ -239,10 +201,7 @@ mod tests {
         let folder = Folder::new("refused");
         let listing = files(&folder.0.join("a/picture.png")).unwrap();
         assert!(listing.rejected[0].reason.contains(".txt"));
-        assert_eq!(
-            files(&folder.0.join("none")).unwrap_err().kind(),
-            io::ErrorKind::NotFound
-        );
+        assert_eq!(files(&folder.0.join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[cfg(unix)]

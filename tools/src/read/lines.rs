@@ -60,31 +60,21 @@ impl Lines<BufReader<File>> {
     /// # Errors
     /// When the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Lines::new(BufReader::with_capacity(
-            1 << 18,
-            File::open(path)?,
-        )))
+        Ok(Lines::new(BufReader::with_capacity(1 << 18, File::open(path)?)))
     }
 }
 
 impl<R: BufRead> Lines<R> {
     /// The lines of any source.
     pub fn new(source: R) -> Self {
-        Lines {
-            source,
-            number: 0,
-            is_done: false,
-        }
+        Lines { source, number: 0, is_done: false }
     }
 
     /// The next line's bytes with its end; `None` inside for a line that is too long; empty at the end.
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         let limit = LINE_BYTES_MAX as u64 + 1;
-        self.source
-            .by_ref()
-            .take(limit)
-            .read_until(b'\n', &mut bytes)?;
+        self.source.by_ref().take(limit).read_until(b'\n', &mut bytes)?;
         if bytes.len() <= LINE_BYTES_MAX || bytes.ends_with(b"\n") {
             return Ok(Some(bytes));
         }
@@ -94,10 +84,8 @@ impl<R: BufRead> Lines<R> {
 
     fn line(&self, bytes: Vec<u8>) -> Result<Line, LineError> {
         let number = self.number;
-        let mut text = String::from_utf8(bytes).map_err(|error| LineError::NotText {
-            line: number,
-            byte: error.utf8_error().valid_up_to(),
-        })?;
+        let mut text = String::from_utf8(bytes)
+            .map_err(|error| LineError::NotText { line: number, byte: error.utf8_error().valid_up_to() })?;
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
         if number == 1 && text.starts_with('\u{FEFF}') {
             text.drain(..'\u{FEFF}'.len_utf8());
@@ -118,10 +106,7 @@ impl<R: BufRead> Iterator for Lines<R> {
                 Ok(None) => Err(LineError::TooLong { line: self.number }),
                 Err(source) => {
                     self.is_done = true;
-                    Err(LineError::Io {
-                        line: self.number,
-                        source,
-                    })
+                    Err(LineError::Io { line: self.number, source })
                 }
             };
             if !line.as_ref().is_ok_and(|line| line.text.trim().is_empty()) {
@@ -185,30 +170,16 @@ pub struct TripleRecord {
 pub fn document_from_json(line: &str) -> Result<DocumentRecord, String> {
     let mut fields = Fields::parse(line)?;
     let key = fields.text("key")?;
-    let key = if key.is_some() {
-        key
-    } else {
-        fields.text("id")?
-    };
-    let key = key
-        .filter(|key| !key.trim().is_empty())
-        .ok_or("the document has no \"key\" (or \"id\"); give it one")?;
+    let key = if key.is_some() { key } else { fields.text("id")? };
+    let key = key.filter(|key| !key.trim().is_empty()).ok_or("the document has no \"key\" (or \"id\"); give it one")?;
     let title = fields.text("title")?.unwrap_or_default();
     let text = fields.text("text")?;
     let chunks = fields.chunks()?;
     if text.is_none() && chunks.is_none() {
-        return Err(
-            "the document has neither \"text\" nor \"chunks\"; give it one of them".to_owned(),
-        );
+        return Err("the document has neither \"text\" nor \"chunks\"; give it one of them".to_owned());
     }
     let metadata = fields.metadata()?;
-    Ok(DocumentRecord {
-        key,
-        title,
-        text: text.unwrap_or_default(),
-        metadata,
-        chunks,
-    })
+    Ok(DocumentRecord { key, title, text: text.unwrap_or_default(), metadata, chunks })
 }
 
 /// Reads `{"subject", "predicate", "object", "chunk"? or "document"?, "weight"?, "subject_type"?, "object_type"?}`; other
@@ -243,10 +214,7 @@ struct Fields {
 impl Fields {
     fn parse(line: &str) -> Result<Fields, String> {
         match serde_json::from_str(line) {
-            Ok(Value::Object(map)) => Ok(Fields {
-                map,
-                place: String::new(),
-            }),
+            Ok(Value::Object(map)) => Ok(Fields { map, place: String::new() }),
             Ok(other) => Err(format!("expected an object, found {}", described(&other))),
             Err(error) => Err(format!("expected an object in JSON, found {error}")),
         }
@@ -254,17 +222,11 @@ impl Fields {
 
     /// A field's value; null counts as absent. The order of the fields that remain is kept.
     fn take(&mut self, field: &str) -> Option<Value> {
-        self.map
-            .remove(field)
-            .filter(|value| !value.is_null())
+        self.map.remove(field).filter(|value| !value.is_null())
     }
 
     fn fault(&self, field: &str, expected: &str, found: &Value) -> String {
-        format!(
-            "\"{}{field}\": expected {expected}, found {}",
-            self.place,
-            described(found)
-        )
+        format!("\"{}{field}\": expected {expected}, found {}", self.place, described(found))
     }
 
     fn text(&mut self, field: &str) -> Result<Option<String>, String> {
@@ -278,10 +240,9 @@ impl Fields {
     fn name(&mut self, field: &str) -> Result<String, String> {
         match self.text(field)?.map(|name| name.trim().to_owned()) {
             Some(name) if !name.is_empty() => Ok(name),
-            found => Err(format!(
-                "\"{field}\": expected a name, found {}",
-                found.map_or("nothing", |_| "an empty text")
-            )),
+            found => {
+                Err(format!("\"{field}\": expected a name, found {}", found.map_or("nothing", |_| "an empty text")))
+            }
         }
     }
 
@@ -304,25 +265,14 @@ impl Fields {
             Some(Value::Array(chunks)) => chunks,
             Some(other) => return Err(self.fault("chunks", "a list", &other)),
         };
-        let chunks = chunks
-            .into_iter()
-            .enumerate()
-            .map(|(index, chunk)| match chunk {
-                Value::Object(map) => {
-                    let mut fields = Fields {
-                        map,
-                        place: format!("chunks[{index}]."),
-                    };
-                    let text = fields
-                        .text("text")?
-                        .ok_or_else(|| fields.fault("text", "a text", &Value::Null))?;
-                    Ok(ChunkRecord {
-                        text,
-                        metadata: fields.metadata()?,
-                    })
-                }
-                other => Err(self.fault(&format!("chunks[{index}]"), "an object", &other)),
-            });
+        let chunks = chunks.into_iter().enumerate().map(|(index, chunk)| match chunk {
+            Value::Object(map) => {
+                let mut fields = Fields { map, place: format!("chunks[{index}].") };
+                let text = fields.text("text")?.ok_or_else(|| fields.fault("text", "a text", &Value::Null))?;
+                Ok(ChunkRecord { text, metadata: fields.metadata()? })
+            }
+            other => Err(self.fault(&format!("chunks[{index}]"), "an object", &other)),
+        });
         let chunks = chunks.collect::<Result<Vec<_>, String>>()?;
         Ok(Some(chunks).filter(|chunks| !chunks.is_empty()))
     }
@@ -356,26 +306,21 @@ fn described(value: &Value) -> String {
 mod tests {
     use serde_json::Value;
 
-    use crate::read::lines::{
-        LINE_BYTES_MAX, Lines, TripleRecord, document_from_json, triple_from_json,
-    };
+    use crate::read::lines::{LINE_BYTES_MAX, Lines, TripleRecord, document_from_json, triple_from_json};
 
     #[test]
     fn lines_have_their_numbers_and_blank_ones_are_left_out() {
         let lines = Lines::new("\u{FEFF}{}\r\n\n  \n[1]\n\"é".as_bytes());
-        let lines: Vec<_> = lines
-            .map(|line| line.unwrap())
-            .map(|line| format!("{} {}", line.number, line.text))
-            .collect();
+        let lines: Vec<_> =
+            lines.map(|line| line.unwrap()).map(|line| format!("{} {}", line.number, line.text)).collect();
         assert_eq!(lines, ["1 {}", "4 [1]", "5 \"é"]);
     }
 
     #[test]
     fn a_line_that_cannot_be_read_does_not_end_the_reading() {
         let long = [&vec![b'x'; LINE_BYTES_MAX + 1], b"\n\xFF\nok\n".as_slice()].concat();
-        let found: Vec<String> = Lines::new(&long[..])
-            .map(|line| line.map_or_else(|error| error.to_string(), |line| line.text))
-            .collect();
+        let found: Vec<String> =
+            Lines::new(&long[..]).map(|line| line.map_or_else(|error| error.to_string(), |line| line.text)).collect();
         assert_eq!(found.len(), 3);
         assert!(found[0].starts_with("line 1 is longer than 67108864 bytes"));
         assert!(found[1].starts_with("line 2 is not UTF-8 (byte 0"));
@@ -389,70 +334,33 @@ mod tests {
         let line = r#"{"id":"k","year":2020,"lang":"en","text":"t","metadata":{"year":1},"title":null,
             "chunks":[{"text":"c","page":3}]}"#;
         let document = document_from_json(line).unwrap();
-        assert_eq!(
-            (
-                document.key.as_str(),
-                document.title.as_str(),
-                document.text.as_str()
-            ),
-            ("k", "", "t")
-        );
-        assert_eq!(
-            Value::Object(document.metadata),
-            serde_json::json!({"year": 1, "lang": "en"})
-        );
+        assert_eq!((document.key.as_str(), document.title.as_str(), document.text.as_str()), ("k", "", "t"));
+        assert_eq!(Value::Object(document.metadata), serde_json::json!({"year": 1, "lang": "en"}));
         let chunks = document.chunks.unwrap();
-        assert_eq!(
-            (chunks[0].text.as_str(), &chunks[0].metadata["page"]),
-            ("c", &Value::from(3))
-        );
+        assert_eq!((chunks[0].text.as_str(), &chunks[0].metadata["page"]), ("c", &Value::from(3)));
     }
 
     #[test]
     fn documents_of_wrong_types_name_field_expectation_and_finding() {
         for (line, reason) in [
             ("[]", "expected an object, found a list of 0"),
-            (
-                r#"{"key":7}"#,
-                r#""key": expected a text, found the number 7"#,
-            ),
-            (
-                r#"{"text":"t"}"#,
-                r#"the document has no "key" (or "id"); give it one"#,
-            ),
-            (
-                r#"{"key":"k","text":["t"]}"#,
-                r#""text": expected a text, found a list of 1"#,
-            ),
-            (
-                r#"{"key":"k","chunks":[]}"#,
-                r#"the document has neither "text" nor "chunks"; give it one of them"#,
-            ),
-            (
-                r#"{"key":"k","chunks":[{"text":"a"},{}]}"#,
-                r#""chunks[1].text": expected a text, found nothing"#,
-            ),
-            (
-                r#"{"key":"k","chunks":["a"]}"#,
-                r#""chunks[0]": expected an object, found the text "a""#,
-            ),
-            (
-                r#"{"key":"k","text":"","metadata":true}"#,
-                r#""metadata": expected an object, found true"#,
-            ),
+            (r#"{"key":7}"#, r#""key": expected a text, found the number 7"#),
+            (r#"{"text":"t"}"#, r#"the document has no "key" (or "id"); give it one"#),
+            (r#"{"key":"k","text":["t"]}"#, r#""text": expected a text, found a list of 1"#),
+            (r#"{"key":"k","chunks":[]}"#, r#"the document has neither "text" nor "chunks"; give it one of them"#),
+            (r#"{"key":"k","chunks":[{"text":"a"},{}]}"#, r#""chunks[1].text": expected a text, found nothing"#),
+            (r#"{"key":"k","chunks":["a"]}"#, r#""chunks[0]": expected an object, found the text "a""#),
+            (r#"{"key":"k","text":"","metadata":true}"#, r#""metadata": expected an object, found true"#),
         ] {
             assert_eq!(document_from_json(line).unwrap_err(), reason);
         }
-        assert!(
-            document_from_json("{")
-                .unwrap_err()
-                .starts_with("expected an object in JSON, found ")
-        );
+        assert!(document_from_json("{").unwrap_err().starts_with("expected an object in JSON, found "));
     }
 
     #[test]
     fn triples_are_read_with_defaults() {
-        let line = r#"{"subject":" A ","predicate":"owns","object":"B","weight":0.5,"document":"d","object_type":"team"}"#;
+        let line =
+            r#"{"subject":" A ","predicate":"owns","object":"B","weight":0.5,"document":"d","object_type":"team"}"#;
         let triple = TripleRecord {
             subject: "A".to_owned(),
             predicate: "owns".to_owned(),
@@ -469,14 +377,8 @@ mod tests {
     #[test]
     fn triples_without_names_or_with_impossible_weights_are_refused() {
         for (line, reason) in [
-            (
-                r#"{"predicate":"p","object":"B"}"#,
-                r#""subject": expected a name, found nothing"#,
-            ),
-            (
-                r#"{"subject":" ","predicate":"p","object":"B"}"#,
-                r#""subject": expected a name, found an empty text"#,
-            ),
+            (r#"{"predicate":"p","object":"B"}"#, r#""subject": expected a name, found nothing"#),
+            (r#"{"subject":" ","predicate":"p","object":"B"}"#, r#""subject": expected a name, found an empty text"#),
             (
                 r#"{"subject":"A","predicate":"p","object":"B","chunk":"c","document":"d"}"#,
                 r#"the triple has both "chunk" and "document"; give one of them"#,
@@ -485,13 +387,9 @@ mod tests {
             assert_eq!(triple_from_json(line).unwrap_err(), reason);
         }
         for weight in ["0", "-1", "1e39", "1e-60", "\"1\""] {
-            let line =
-                format!(r#"{{"subject":"A","predicate":"p","object":"B","weight":{weight}}}"#);
+            let line = format!(r#"{{"subject":"A","predicate":"p","object":"B","weight":{weight}}}"#);
             let reason = triple_from_json(&line).unwrap_err();
-            assert!(
-                reason.starts_with("\"weight\": expected a finite number above zero, found "),
-                "{reason}"
-            );
+            assert!(reason.starts_with("\"weight\": expected a finite number above zero, found "), "{reason}");
         }
     }
 }

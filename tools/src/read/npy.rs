@@ -54,49 +54,24 @@ impl Matrix {
     /// # Errors
     /// When the file cannot be read, is no such matrix, or is shorter than its shape.
     pub fn open(path: &Path) -> Result<Matrix, MatrixError> {
-        let io = |source| MatrixError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| MatrixError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
         let found = file.metadata().map_err(io)?.len();
         let mut file = BufReader::with_capacity(READ_BYTES, file);
-        let form = |fault: Fault| MatrixError::Form {
-            path: path.to_owned(),
-            expected: fault.expected,
-            found: fault.found,
-        };
+        let form =
+            |fault: Fault| MatrixError::Form { path: path.to_owned(), expected: fault.expected, found: fault.found };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
         let (number, rows, columns) = parse_header(&header).map_err(form)?;
-        let size = rows
-            .checked_mul(columns)
-            .and_then(|count| count.checked_mul(number.bytes()));
-        let size = size
-            .and_then(|size| size.checked_add(before))
-            .unwrap_or(u64::MAX);
+        let size = rows.checked_mul(columns).and_then(|count| count.checked_mul(number.bytes()));
+        let size = size.and_then(|size| size.checked_add(before)).unwrap_or(u64::MAX);
         if found < size {
-            return Err(MatrixError::Length {
-                path: path.to_owned(),
-                expected: size,
-                found,
-            });
+            return Err(MatrixError::Length { path: path.to_owned(), expected: size, found });
         }
         let columns = usize::try_from(columns)
             .ok()
             .filter(|&columns| (1..=COLUMNS_MAX).contains(&columns))
-            .ok_or_else(|| {
-                form(Fault {
-                    expected: "1 to 65,536 columns",
-                    found: format!("{columns}"),
-                })
-            })?;
-        Ok(Matrix {
-            path: path.to_owned(),
-            file,
-            number,
-            rows,
-            columns,
-        })
+            .ok_or_else(|| form(Fault { expected: "1 to 65,536 columns", found: format!("{columns}") }))?;
+        Ok(Matrix { path: path.to_owned(), file, number, rows, columns })
     }
 
     /// Number of rows.
@@ -113,20 +88,10 @@ impl Matrix {
 
     /// The rows from the first on; one row is in memory at a time.
     pub fn rows(self) -> impl Iterator<Item = Result<Vec<f32>, MatrixError>> {
-        let Matrix {
-            path,
-            mut file,
-            number,
-            rows,
-            columns,
-        } = self;
+        let Matrix { path, mut file, number, rows, columns } = self;
         let mut bytes = vec![0; columns * number.size()];
         (0..rows).map(move |_| {
-            file.read_exact(&mut bytes)
-                .map_err(|source| MatrixError::Io {
-                    path: path.clone(),
-                    source,
-                })?;
+            file.read_exact(&mut bytes).map_err(|source| MatrixError::Io { path: path.clone(), source })?;
             Ok(number.decode(&bytes))
         })
     }
@@ -159,18 +124,8 @@ impl Number {
 
     fn decode(self, bytes: &[u8]) -> Vec<f32> {
         match self {
-            Number::Single => bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&bytes| f32::from_le_bytes(bytes))
-                .collect(),
-            Number::Half => bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&bytes| f32_from_half(u16::from_le_bytes(bytes)))
-                .collect(),
+            Number::Single => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+            Number::Half => bytes.as_chunks().0.iter().map(|&bytes| f32_from_half(u16::from_le_bytes(bytes))).collect(),
         }
     }
 }
@@ -200,17 +155,11 @@ fn read_header(file: &mut impl Read) -> io::Result<Result<(String, u64), Fault>>
             (u32::from_le_bytes(length), 12)
         }
         _ => {
-            return fault(
-                "version 1, 2 or 3 of the .npy format",
-                format!("version {version}"),
-            );
+            return fault("version 1, 2 or 3 of the .npy format", format!("version {version}"));
         }
     };
     if length > HEADER_BYTES_MAX {
-        return fault(
-            "a header of at most 65,536 bytes",
-            format!("{length} bytes"),
-        );
+        return fault("a header of at most 65,536 bytes", format!("{length} bytes"));
     }
     let mut header = Vec::new();
     file.take(u64::from(length)).read_to_end(&mut header)?;
@@ -224,12 +173,7 @@ fn read_header(file: &mut impl Read) -> io::Result<Result<(String, u64), Fault>>
 fn parse_header(header: &str) -> Result<(Number, u64, u64), Fault> {
     let value = |field: &str| -> &str {
         let after = header.split_once(field).map_or("", |(_, after)| after);
-        after
-            .trim_start_matches(['\'', '"'])
-            .trim_start()
-            .strip_prefix(':')
-            .unwrap_or_default()
-            .trim_start()
+        after.trim_start_matches(['\'', '"']).trim_start().strip_prefix(':').unwrap_or_default().trim_start()
     };
     let descr = value("descr");
     let number = match descr.get(1..4) {
@@ -237,10 +181,7 @@ fn parse_header(header: &str) -> Result<(Number, u64, u64), Fault> {
         Some("<f2") => Number::Half,
         _ => {
             let found = descr.split(',').next().unwrap_or_default().to_owned();
-            return Err(Fault {
-                expected: "f32 or f16, little-endian ('<f4' or '<f2')",
-                found,
-            });
+            return Err(Fault { expected: "f32 or f16, little-endian ('<f4' or '<f2')", found });
         }
     };
     if !value("fortran_order").starts_with("False") {
@@ -249,22 +190,12 @@ fn parse_header(header: &str) -> Result<(Number, u64, u64), Fault> {
             found: "Fortran order; save numpy.ascontiguousarray of it".to_owned(),
         });
     }
-    let shape = value("shape")
-        .strip_prefix('(')
-        .and_then(|shape| shape.split(')').next())
-        .unwrap_or_default();
-    let sizes: Vec<Option<u64>> = shape
-        .split(',')
-        .map(str::trim)
-        .filter(|size| !size.is_empty())
-        .map(|size| size.parse().ok())
-        .collect();
+    let shape = value("shape").strip_prefix('(').and_then(|shape| shape.split(')').next()).unwrap_or_default();
+    let sizes: Vec<Option<u64>> =
+        shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect();
     match sizes[..] {
         [Some(rows), Some(columns)] => Ok((number, rows, columns)),
-        _ => Err(Fault {
-            expected: "two dimensions",
-            found: format!("the shape ({shape})"),
-        }),
+        _ => Err(Fault { expected: "two dimensions", found: format!("the shape ({shape})") }),
     }
 }
 
@@ -276,9 +207,7 @@ pub fn f32_from_half(bits: u16) -> f32 {
     let magnitude = match exponent {
         // Zero and subnormal: units of 2^-24; at most ten bits, so the conversion and the product are exact.
         0 => {
-            return f32::from_bits(
-                sign | (f32::from(bits & 0x3FF) * f32::from_bits(0x3380_0000)).to_bits(),
-            );
+            return f32::from_bits(sign | (f32::from(bits & 0x3FF) * f32::from_bits(0x3380_0000)).to_bits());
         }
         0x1F => 0x7F80_0000 | (fraction << 13),
         _ => ((exponent + 112) << 23) | (fraction << 13),
@@ -314,51 +243,24 @@ mod tests {
 
     #[test]
     fn rows_of_both_types_and_all_versions_are_read() {
-        let single: Vec<u8> = [1.0f32, -2.5, 3.0, 4.0]
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
+        let single: Vec<u8> = [1.0f32, -2.5, 3.0, 4.0].iter().flat_map(|number| number.to_le_bytes()).collect();
         for version in 1..=3 {
             let rows = check("single", &file(&header("<f4", "2, 2"), &single, version)).unwrap();
             assert_eq!(rows, [[1.0, -2.5], [3.0, 4.0]]);
         }
-        let half: Vec<u8> = [0x3C00u16, 0xC100]
-            .iter()
-            .flat_map(|bits| bits.to_le_bytes())
-            .collect();
-        assert_eq!(
-            check("half", &file(&header("<f2", "1,2"), &half, 1)).unwrap(),
-            [[1.0, -2.5]]
-        );
-        assert_eq!(
-            check("none", &file(&header("<f4", "0, 3"), &[], 1)).unwrap(),
-            [[0.0; 3]; 0]
-        );
+        let half: Vec<u8> = [0x3C00u16, 0xC100].iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        assert_eq!(check("half", &file(&header("<f2", "1,2"), &half, 1)).unwrap(), [[1.0, -2.5]]);
+        assert_eq!(check("none", &file(&header("<f4", "0, 3"), &[], 1)).unwrap(), [[0.0; 3]; 0]);
     }
 
     #[test]
     fn other_files_are_refused_with_what_was_found() {
         for (bytes, reason) in [
-            (
-                b"hello world".to_vec(),
-                "expected a .npy file, found other first bytes",
-            ),
-            (
-                file("", &[], 9),
-                "expected version 1, 2 or 3 of the .npy format, found version 9",
-            ),
-            (
-                file(&header(">f4", "1, 1"), &[], 1),
-                "expected f32 or f16, little-endian ('<f4' or '<f2'), found '>f4'",
-            ),
-            (
-                file(&header("<f4", "4,"), &[0; 16], 1),
-                "expected two dimensions, found the shape (4,)",
-            ),
-            (
-                file(&header("<f4", "2, 0"), &[], 1),
-                "expected 1 to 65,536 columns, found 0",
-            ),
+            (b"hello world".to_vec(), "expected a .npy file, found other first bytes"),
+            (file("", &[], 9), "expected version 1, 2 or 3 of the .npy format, found version 9"),
+            (file(&header(">f4", "1, 1"), &[], 1), "expected f32 or f16, little-endian ('<f4' or '<f2'), found '>f4'"),
+            (file(&header("<f4", "4,"), &[0; 16], 1), "expected two dimensions, found the shape (4,)"),
+            (file(&header("<f4", "2, 0"), &[], 1), "expected 1 to 65,536 columns, found 0"),
             (
                 file(&header("<f4", "1, 1").replace("False", "True"), &[0; 4], 1),
                 "expected C order, found Fortran order; save numpy.ascontiguousarray of it",
@@ -370,11 +272,7 @@ mod tests {
 
     #[test]
     fn a_shape_beyond_the_file_is_refused_before_anything_is_allocated() {
-        for shape in [
-            "2, 2",
-            "4611686018427387904, 1024",
-            "1, 18446744073709551615",
-        ] {
+        for shape in ["2, 2", "4611686018427387904, 1024", "1, 18446744073709551615"] {
             let error = check("short", &file(&header("<f4", shape), &[0; 15], 1)).unwrap_err();
             assert!(error.contains("it was cut off"), "{error}");
         }
@@ -391,11 +289,7 @@ mod tests {
             (0x7BFF, 65504.0),
             (0xFC00, f32::NEG_INFINITY),
         ] {
-            assert_eq!(
-                f32_from_half(bits).to_bits(),
-                f32::to_bits(value),
-                "{bits:#06x}"
-            );
+            assert_eq!(f32_from_half(bits).to_bits(), f32::to_bits(value), "{bits:#06x}");
         }
         assert_eq!(f32_from_half(0x8000).to_bits(), (-0.0f32).to_bits());
         assert!(f32_from_half(0x7E01).is_nan());

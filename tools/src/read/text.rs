@@ -21,9 +21,7 @@ pub enum Unreadable {
         offset: usize,
     },
     /// A file that names its encoding and does not keep to it.
-    #[error(
-        "the file is marked as {encoding} but breaks its rules at offset {offset}; save it again as UTF-8"
-    )]
+    #[error("the file is marked as {encoding} but breaks its rules at offset {offset}; save it again as UTF-8")]
     Malformed {
         /// The encoding that the mark or the zero bytes tell.
         encoding: &'static str,
@@ -41,11 +39,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
         return Err(Unreadable::Empty);
     }
     let text = decode_any(bytes)?;
-    if text.trim().is_empty() {
-        Err(Unreadable::Blank)
-    } else {
-        Ok(text)
-    }
+    if text.trim().is_empty() { Err(Unreadable::Blank) } else { Ok(text) }
 }
 
 fn decode_any(bytes: &[u8]) -> Result<String, Unreadable> {
@@ -57,10 +51,7 @@ fn decode_any(bytes: &[u8]) -> Result<String, Unreadable> {
         [0xFE, 0xFF, rest @ ..] => utf16(rest, 2, &BIG),
         [0xEF, 0xBB, 0xBF, rest @ ..] => match std::str::from_utf8(rest) {
             Ok(text) => Ok(text.to_owned()),
-            Err(error) => Err(Unreadable::Malformed {
-                encoding: "UTF-8",
-                offset: 3 + error.valid_up_to(),
-            }),
+            Err(error) => Err(Unreadable::Malformed { encoding: "UTF-8", offset: 3 + error.valid_up_to() }),
         },
         _ if bytes.contains(&0) => utf16_unmarked(bytes),
         _ => match std::str::from_utf8(bytes) {
@@ -75,21 +66,12 @@ struct Utf16 {
     unit: fn([u8; 2]) -> u16,
 }
 
-const LITTLE: Utf16 = Utf16 {
-    name: "UTF-16 (little-endian)",
-    unit: u16::from_le_bytes,
-};
-const BIG: Utf16 = Utf16 {
-    name: "UTF-16 (big-endian)",
-    unit: u16::from_be_bytes,
-};
+const LITTLE: Utf16 = Utf16 { name: "UTF-16 (little-endian)", unit: u16::from_le_bytes };
+const BIG: Utf16 = Utf16 { name: "UTF-16 (big-endian)", unit: u16::from_be_bytes };
 
 /// `offset` is that of the first byte in the file.
 fn utf16(bytes: &[u8], offset: usize, encoding: &Utf16) -> Result<String, Unreadable> {
-    let malformed = |offset| Unreadable::Malformed {
-        encoding: encoding.name,
-        offset,
-    };
+    let malformed = |offset| Unreadable::Malformed { encoding: encoding.name, offset };
     let (units, odd) = bytes.as_chunks::<2>();
     let mut text = String::with_capacity(bytes.len() / 2);
     let mut at = offset;
@@ -98,23 +80,12 @@ fn utf16(bytes: &[u8], offset: usize, encoding: &Utf16) -> Result<String, Unread
         at += 2 * letter.len_utf16();
         text.push(letter);
     }
-    if odd.is_empty() {
-        Ok(text)
-    } else {
-        Err(malformed(at))
-    }
+    if odd.is_empty() { Ok(text) } else { Err(malformed(at)) }
 }
 
 /// Text in Latin letters and spaces has a zero in every such unit's upper byte; a zero in the other one is a NUL.
 fn utf16_unmarked(bytes: &[u8]) -> Result<String, Unreadable> {
-    let zeros = |first: usize| {
-        bytes
-            .iter()
-            .skip(first)
-            .step_by(2)
-            .filter(|&&byte| byte == 0)
-            .count()
-    };
+    let zeros = |first: usize| bytes.iter().skip(first).step_by(2).filter(|&&byte| byte == 0).count();
     let (even, odd) = (zeros(0), zeros(1));
     let encoding = match (even, odd) {
         // East Asian text has few such units, and units such as U+3000 besides.
@@ -128,34 +99,20 @@ fn utf16_unmarked(bytes: &[u8]) -> Result<String, Unreadable> {
     }
 }
 
-fn utf32(
-    bytes: &[u8],
-    unit: fn([u8; 4]) -> u32,
-    encoding: &'static str,
-) -> Result<String, Unreadable> {
-    let malformed = |index: usize| Unreadable::Malformed {
-        encoding,
-        offset: 4 + 4 * index,
-    };
+fn utf32(bytes: &[u8], unit: fn([u8; 4]) -> u32, encoding: &'static str) -> Result<String, Unreadable> {
+    let malformed = |index: usize| Unreadable::Malformed { encoding, offset: 4 + 4 * index };
     let (units, rest) = bytes.as_chunks::<4>();
     let letters = units.iter().enumerate();
     let text = letters
         .map(|(index, &bytes)| char::from_u32(unit(bytes)).ok_or_else(|| malformed(index)))
         .collect::<Result<String, Unreadable>>()?;
-    if rest.is_empty() {
-        Ok(text)
-    } else {
-        Err(malformed(units.len()))
-    }
+    if rest.is_empty() { Ok(text) } else { Err(malformed(units.len())) }
 }
 
 /// Windows-1252 agrees with Latin-1 on all letters and has quotes and dashes where Latin-1 has controls.
 fn windows1252(bytes: &[u8]) -> Result<String, Unreadable> {
     let letter = |byte: u8| match byte {
-        0x80..=0x9F => WINDOWS_1252
-            .get(usize::from(byte - 0x80))
-            .copied()
-            .unwrap_or_default(),
+        0x80..=0x9F => WINDOWS_1252.get(usize::from(byte - 0x80)).copied().unwrap_or_default(),
         _ => char::from(byte),
     };
     let is_foreign = |byte| is_control(letter(byte));
@@ -166,10 +123,7 @@ fn windows1252(bytes: &[u8]) -> Result<String, Unreadable> {
 }
 
 fn binary(bytes: &[u8], is_foreign: impl Fn(u8) -> bool) -> Unreadable {
-    let found = bytes
-        .iter()
-        .enumerate()
-        .find(|&(_, &byte)| is_foreign(byte));
+    let found = bytes.iter().enumerate().find(|&(_, &byte)| is_foreign(byte));
     let (offset, &byte) = found.unwrap_or((0, &0));
     Unreadable::Binary { byte, offset }
 }
@@ -202,24 +156,10 @@ mod tests {
             (b"\xEF\xBB\xBF", TEXT.as_bytes().to_vec()),
             (b"\xFF\xFE", units(TEXT, u16::to_le_bytes)),
             (b"\xFE\xFF", units(TEXT, u16::to_be_bytes)),
-            (
-                b"\xFF\xFE\0\0",
-                TEXT.chars()
-                    .flat_map(|c| u32::from(c).to_le_bytes())
-                    .collect(),
-            ),
-            (
-                b"\0\0\xFE\xFF",
-                TEXT.chars()
-                    .flat_map(|c| u32::from(c).to_be_bytes())
-                    .collect(),
-            ),
+            (b"\xFF\xFE\0\0", TEXT.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect()),
+            (b"\0\0\xFE\xFF", TEXT.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect()),
         ] {
-            assert_eq!(
-                decode(&[mark, &body].concat()).as_deref(),
-                Ok(TEXT),
-                "{mark:?}"
-            );
+            assert_eq!(decode(&[mark, &body].concat()).as_deref(), Ok(TEXT), "{mark:?}");
         }
     }
 
@@ -227,61 +167,25 @@ mod tests {
     fn zero_bytes_tell_utf_16_without_a_mark() {
         assert_eq!(decode(&units(TEXT, u16::to_le_bytes)).as_deref(), Ok(TEXT));
         assert_eq!(decode(&units(TEXT, u16::to_be_bytes)).as_deref(), Ok(TEXT));
-        assert_eq!(
-            decode(b"ab\0cd\0\0e"),
-            Err(Unreadable::Binary { byte: 0, offset: 2 })
-        );
+        assert_eq!(decode(b"ab\0cd\0\0e"), Err(Unreadable::Binary { byte: 0, offset: 2 }));
     }
 
     #[test]
     fn other_text_is_windows_1252() {
-        assert_eq!(
-            decode(b"caf\xE9 \x93so\x94 \x80 5").as_deref(),
-            Ok("café “so” € 5")
-        );
+        assert_eq!(decode(b"caf\xE9 \x93so\x94 \x80 5").as_deref(), Ok("café “so” € 5"));
     }
 
     #[test]
     fn what_is_no_text_is_refused_with_a_reason() {
         assert_eq!(decode(b""), Err(Unreadable::Empty));
         assert_eq!(decode(b"\xEF\xBB\xBF \n"), Err(Unreadable::Blank));
-        assert_eq!(
-            decode(b"GIF\x89\x81"),
-            Err(Unreadable::Binary {
-                byte: 0x81,
-                offset: 4
-            })
-        );
-        assert_eq!(
-            decode(b"\x89PNG\r\n\x1A\n"),
-            Err(Unreadable::Binary {
-                byte: 0x1A,
-                offset: 6
-            })
-        );
-        assert_eq!(
-            decode(b"\xEF\xBB\xBFa\xFF"),
-            Err(Unreadable::Malformed {
-                encoding: "UTF-8",
-                offset: 4
-            })
-        );
+        assert_eq!(decode(b"GIF\x89\x81"), Err(Unreadable::Binary { byte: 0x81, offset: 4 }));
+        assert_eq!(decode(b"\x89PNG\r\n\x1A\n"), Err(Unreadable::Binary { byte: 0x1A, offset: 6 }));
+        assert_eq!(decode(b"\xEF\xBB\xBFa\xFF"), Err(Unreadable::Malformed { encoding: "UTF-8", offset: 4 }));
         for (bytes, offset) in [(&b"\xFF\xFEa\0\0\xD8b\0"[..], 4), (b"\xFF\xFEa\0b", 4)] {
-            assert_eq!(
-                decode(bytes),
-                Err(Unreadable::Malformed {
-                    encoding: LITTLE.name,
-                    offset
-                })
-            );
+            assert_eq!(decode(bytes), Err(Unreadable::Malformed { encoding: LITTLE.name, offset }));
         }
         let error = decode(b"\0\0\xFE\xFF\0\0\xD8\0").unwrap_err();
-        assert_eq!(
-            error,
-            Unreadable::Malformed {
-                encoding: "UTF-32 (big-endian)",
-                offset: 4
-            }
-        );
+        assert_eq!(error, Unreadable::Malformed { encoding: "UTF-32 (big-endian)", offset: 4 });
     }
 }

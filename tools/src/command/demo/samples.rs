@@ -81,3 +81,28 @@ static AIRLINE: [(&str, &str); 16] = airline! {
 };
 
 static PINK_FLOYD: &str = include_str!("../../../samples/pink-floyd.jsonl");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use crate::command::demo::samples::{AIRLINE, PINK_FLOYD, STORIES};
+    use crate::read::lines::document_from_json;
+
+    #[test]
+    fn the_words_that_answer_stand_in_the_samples() {
+        let mut texts: HashMap<String, String> =
+            AIRLINE.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+        for line in PINK_FLOYD.lines() {
+            let record = document_from_json(line).unwrap();
+            texts.insert(record.key, record.text);
+        }
+        assert_eq!(texts.len(), 24);
+        for story in &STORIES {
+            assert!(story.evidence.iter().any(|(key, _)| *key == story.answer_key));
+            for (key, words) in story.evidence {
+                assert!(texts[*key].contains(words), "{key}: {words}");
+            }
+        }
+    }
+}

@@ -94,10 +94,10 @@ fn quote(out: &mut dyn Write, context: &Context, document: &str, words: &str) ->
 /// The sentence of a text that holds the words.
 fn sentence<'t>(text: &'t str, words: &str) -> &'t str {
     let Some(at) = text.find(words) else { return "" };
-    let is_end = |pair: &[u8]| matches!(pair, [b'.', b' ' | b'\n'] | [b'\n', _]);
     let (before, after) = text.split_at(at);
-    let start = before.as_bytes().windows(2).rposition(is_end).map_or(0, |end| end + 1);
-    let end = after.as_bytes().windows(2).position(is_end).map_or(text.len(), |end| at + end + 1);
+    let ends = [". ", ".\n", "\n"];
+    let start = ends.iter().filter_map(|end| before.rfind(end).map(|at| at + end.len())).max().unwrap_or(0);
+    let end = ends.iter().filter_map(|end| after.find(end)).min().map_or(text.len(), |end| at + end + 1);
     text.get(start..end).unwrap_or_default().trim()
 }
 
@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn a_sentence_is_cut_out_of_its_text() {
         let text = "One. Two is\nhere. Three.";
-        for (words, found) in [("One", "One."), ("here", "here."), ("Three", "Three."), ("Two", "Two is"), ("x", "")] {
+        for (words, found) in [("One", "One."), ("here", "here."), ("Three", "Three."), ("Two", "Two is"), ("none", "")]
+        {
             assert_eq!(sentence(text, words), found, "{words}");
         }
     }

@@ -1,17 +1,18 @@
 //! Triples: relations whose evidence is a chunk, a document, or the file that asserts them.
 
-use std::fs::File;
-use std::path::Path;
+use std::cell::RefCell;
+use std::io::{self, BufReader, Read};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use hedgerow::{Batch, Control, StagedDocument, StagedRelation, Target, triple};
 use hedgerow_format::name::name_key_text;
 
-use crate::command::import::Input;
 use crate::command::import::overlay::{Filling, Overlay, OverlayTally};
+use crate::command::import::{Input, READ_BYTES};
 use crate::command::intake::{Origin, Rejections};
 use crate::failure::Failure;
-use crate::read::lines::{LineError, TripleRecord, triple_from_json};
+use crate::read::lines::{LineError, Lines, TripleRecord, triple_from_json};
 
 /// Imports a file of triples. Those without evidence are held in memory until the end of the file, about 300 bytes each.
 ///
@@ -26,7 +27,9 @@ pub(super) fn import(
     let (mut filling, mut asserted) = (Filling::default(), Vec::new());
     let mut evidence = Evidence::default();
     let mut bytes_read = 0;
-    for line in input.lines {
+    let hasher = Rc::default();
+    let source = Hashed { source: input.file, hasher: Rc::clone(&hasher) };
+    for line in Lines::new(BufReader::with_capacity(READ_BYTES, source)) {
         let (number, read) = match line {
             Ok(line) => {
                 bytes_read += line.text.len() as u64 + 1;
@@ -56,7 +59,8 @@ pub(super) fn import(
         overlay.progress.advance(bytes_read, input.bytes);
     }
     overlay.commit(&mut filling)?;
-    assert_all(overlay, input.path, asserted, &mut filling)?;
+    let hash = hasher.borrow().finalize();
+    assert_all(overlay, StagedDocument { source: file.to_string(), ..file_document(&hash) }, asserted, &mut filling)?;
     Ok(filling.into_tally())
 }
 
@@ -68,7 +72,7 @@ fn staged(record: &TripleRecord) -> Result<StagedRelation, String> {
 /// Puts the triples without evidence into the document that stands for the file, all at once.
 fn assert_all(
     overlay: &Overlay<'_>,
-    path: &Path,
+    mut document: StagedDocument,
     mut relations: Vec<StagedRelation>,
     filling: &mut Filling,
 ) -> Result<(), Failure> {
@@ -76,13 +80,11 @@ fn assert_all(
     if given == 0 {
         return Ok(());
     }
-    let (name, fingerprint) = file_document(path)?;
     let order = |relation: &StagedRelation| (relation.subject.key, relation.object.key, relation.weight.to_bits());
     relations.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.predicate.cmp(&b.predicate)));
     relations.dedup_by(|a, b| order(a) == order(b) && a.predicate == b.predicate);
     let count = relations.len() as u64;
-    let mut document = StagedDocument::textless(name.clone(), fingerprint);
-    document.source = path.to_string_lossy().into_owned();
+    let name = document.name.clone();
     document.relations = relations;
     let mut batch = Batch::default();
     batch.put(document);
@@ -92,14 +94,24 @@ fn assert_all(
     overlay.acknowledge(filling, committed.generation, added, given)
 }
 
-/// Name and fingerprint of the document that stands for a file: halves of one hash, so that other bytes are another document.
-fn file_document(path: &Path) -> Result<(String, [u8; 16]), Failure> {
-    let mut hasher = blake3::Hasher::new();
-    let file = File::open(path).map_err(Failure::io("open", path))?;
-    hasher.update_reader(file).map_err(Failure::io("read", path))?;
-    let hash = hasher.finalize();
+/// The document that stands for a file. Its name and fingerprint are halves of one hash: other bytes are another document.
+fn file_document(hash: &blake3::Hash) -> StagedDocument {
     let fingerprint = hash.as_bytes().last_chunk().copied().unwrap_or_default();
-    Ok((format!("import:{}", hash.to_hex().get(..32).unwrap_or_default()), fingerprint))
+    StagedDocument::textless(format!("import:{}", hash.to_hex().get(..32).unwrap_or_default()), fingerprint)
+}
+
+/// Hashes what is read, so that a pipe can be read as well as a file.
+struct Hashed<R> {
+    source: R,
+    hasher: Rc<RefCell<blake3::Hasher>>,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.hasher.borrow_mut().update(buffer.get(..count).unwrap_or_default());
+        Ok(count)
+    }
 }
 
 /// Finds the chunks that triples refer to. Triples of one document mostly stand together, so its chunks are kept.

@@ -25,30 +25,27 @@ pub fn context(out: &mut dyn Write, context: &Context) -> io::Result<()> {
     trace(out, context)
 }
 
-/// How a passage was reached, in words: `via ‘Fruit Chan’, mentioned in …: definition link, idf .81`.
-pub fn path_in_words(passage: &Passage) -> String {
-    words(passage, &|node| bare(node).to_owned())
-}
-
-/// As [`path_in_words`], with the numbers and titles of passages of the same answer instead of their keys.
+/// How a passage was reached, in words, such as
+/// `via ‘Fruit Chan’, mentioned in ‘The Midnight After’ [1]: definition link, idf .81`; the number is that of the passage
+/// in the same answer.
 pub fn path_within(passage: &Passage, context: &Context) -> String {
-    words(passage, &|node| {
-        let mut numbered = context.passages.iter().zip(1..);
-        match numbered.find(|(other, _)| other.key == bare(node)) {
-            Some((other, number)) => format!("‘{}’ [{number}]", name_of(other)),
-            None => bare(node).to_owned(),
-        }
-    })
+    match passage.path.as_slice() {
+        [seed, Step { node, weight, .. }, _] => format!(
+            "via ‘{}’, mentioned in {}: definition link, idf {}",
+            bare(node),
+            cited(bare(&seed.node), context),
+            decimal(*weight, 2)
+        ),
+        [Step { node, .. }, _] => format!("defines ‘{}’, which the question names", bare(node)),
+        _ if passage.legs.vector <= 0.0 => "found by its terms".to_owned(),
+        _ if passage.legs.terms <= 0.0 => "found by its vector".to_owned(),
+        _ => "found by its terms and vector".to_owned(),
+    }
 }
 
 /// The title of a passage's document, or its key where it has none.
 pub fn name_of(passage: &Passage) -> &str {
     if passage.title.trim().is_empty() { &passage.document } else { &passage.title }
-}
-
-/// What an entity or chunk is called without its kind.
-pub fn bare(node: &str) -> &str {
-    node.strip_prefix("entity:").or_else(|| node.strip_prefix("chunk:")).unwrap_or(node)
 }
 
 /// A line with a heading, as wide as all that is printed.
@@ -143,20 +140,17 @@ fn legs(legs: &Legs) -> String {
     parts.join(" + ")
 }
 
-fn words(passage: &Passage, call: &dyn Fn(&str) -> String) -> String {
-    match passage.path.as_slice() {
-        [seed, Step { node, weight, .. }, _] => format!(
-            "via ‘{}’, mentioned in {}: definition link, idf {}",
-            bare(node),
-            call(&seed.node),
-            decimal(*weight, 2)
-        ),
-        [Step { node, .. }, _] => {
-            format!("defines ‘{}’, which the question names", bare(node))
-        }
-        _ if passage.legs.vector <= 0.0 => "found by its terms".to_owned(),
-        _ if passage.legs.terms <= 0.0 => "found by its vector".to_owned(),
-        _ => "found by its terms and vector".to_owned(),
+/// What an entity or chunk is called without its kind.
+fn bare(node: &str) -> &str {
+    node.strip_prefix("entity:").or_else(|| node.strip_prefix("chunk:")).unwrap_or(node)
+}
+
+/// Title and number of a passage of the answer, or the key of a chunk that is not in it.
+fn cited(key: &str, context: &Context) -> String {
+    let mut numbered = context.passages.iter().zip(1..);
+    match numbered.find(|(passage, _)| passage.key == key) {
+        Some((passage, number)) => format!("‘{}’ [{number}]", name_of(passage)),
+        None => key.to_owned(),
     }
 }
 
@@ -197,12 +191,10 @@ fn walk(out: &mut dyn Write, context: &Context) -> io::Result<()> {
     field(out, "names", &lines_or(&names.collect::<Vec<_>>(), "none in the question"))?;
     let seeds: Vec<String> = trace.seeds.iter().map(|key| number_of(key, context)).collect();
     field(out, "seeds", &listed(&seeds, "none"))?;
-    let mut lines =
-        vec![format!("{} read, {} raised a score", grouped(trace.links_read), grouped(trace.links.len() as u64))];
+    let kept =
+        if trace.links.is_empty() { "none of them raised a score" } else { "the strongest that raised a score:" };
+    let mut lines = vec![format!("{} read, {kept}", grouped(trace.links_read))];
     lines.extend(trace.links.iter().take(LINKS_MAX).map(|link| link_in_words(link, context)));
-    if trace.links.len() > LINKS_MAX {
-        lines.push(format!("and {} more", trace.links.len() - LINKS_MAX));
-    }
     field(out, "links", &lines.join("\n"))
 }
 
@@ -230,8 +222,8 @@ fn lines_or(lines: &[String], none: &str) -> String {
 mod tests {
     use hedgerow::{Context, Legs, Passage, Role, Step, Trace};
 
+    use crate::command::render::context;
     use crate::command::render::layout::{WIDTH, columns};
-    use crate::command::render::{context, path_in_words};
 
     fn passage(key: &str, title: &str, path: &[(&'static str, &str, f32)]) -> Passage {
         let steps = path.iter().map(|(by, node, weight)| Step { by, node: (*node).to_owned(), weight: *weight });
@@ -260,7 +252,6 @@ mod tests {
             ("defined by", "chunk:chan.md#0", 0.7),
         ];
         let second = passage("chan.md", "", &path);
-        assert_eq!(path_in_words(&second), "via ‘Fruit Chan’, mentioned in films.md#0: definition link, idf .81");
         let answer = Context {
             question: "Who directed it?".to_owned(),
             strategy: "graph",
