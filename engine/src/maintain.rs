@@ -94,8 +94,8 @@ impl Verified {
             let opened = VerifiedFile::open(disk, kind, store, &projection.file);
             let checked = opened.and_then(|file| {
                 let checked = match kind {
-                    FileKind::Edges => Edges::new(file, *projection).verify(),
-                    _ => Links::new(file, *projection).verify(),
+                    FileKind::Edges => Edges::new(file, projection.clone()).verify(),
+                    _ => Links::new(file, projection.clone()).verify(),
                 };
                 checked.map_err(FileFault::Damage)
             });
@@ -223,7 +223,7 @@ impl Snapshot {
         for edges in self.edges() {
             let report = edges.report()?;
             stats.edges.push(EdgeStats {
-                space: edges.space()?.to_owned(),
+                space: edges.space().to_owned(),
                 percentile: f64::from(report.percentile_thousandths) / 1000.0,
                 top_m: report.top_m,
                 threshold: report.threshold,

@@ -51,7 +51,7 @@ pub struct SegmentEntry {
 }
 
 /// A projection of a generation.
-#[derive(Archive, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectionEntry {
     /// The file.
     pub file: FileEntry,
@@ -61,13 +61,19 @@ pub struct ProjectionEntry {
     pub chunks_end: u32,
     /// The generation of facts that it was made from.
     pub facts: u64,
+    /// Edges: name of the vector space; else empty.
+    pub space: String,
+    /// Edges: the percentile, in thousandths of a per cent; else 0.
+    pub percentile_thousandths: u32,
+    /// Edges: a pair stays if it is among this many best of either end; else 0.
+    pub top_m: u32,
 }
 
 // Another crate of the build that turns on other rkyv features would change these bytes: then nothing compiles.
 const _: () = {
     assert!(size_of::<ArchivedManifest>() == 56 && align_of::<ArchivedManifest>() == 1);
     assert!(size_of::<ArchivedSegmentEntry>() == 72 && align_of::<ArchivedSegmentEntry>() == 1);
-    assert!(size_of::<ArchivedProjectionEntry>() == 72 && align_of::<ArchivedProjectionEntry>() == 1);
+    assert!(size_of::<ArchivedProjectionEntry>() == 88 && align_of::<ArchivedProjectionEntry>() == 1);
 };
 
 impl Manifest {

@@ -111,6 +111,26 @@ pub fn is_stop_word(lower: &str) -> bool {
     lower.len() <= STOP_WORD_BYTES_MAX && STOP_WORDS.binary_search(&packed(lower)).is_ok()
 }
 
+/// The better of two spellings of one name: the one with fewer capitals inside words, then the lower in byte order. The
+/// choice among many does not depend on the order in which they come.
+#[must_use]
+pub fn better_spelling<'n>(one: &'n str, other: &'n str) -> &'n str {
+    let rank = |name: &'n str| {
+        let inside = name
+            .chars()
+            .zip(name.chars().skip(1))
+            .filter(|(before, letter)| before.is_alphabetic() && letter.is_uppercase());
+        (inside.count(), name)
+    };
+    if rank(one) <= rank(other) { one } else { other }
+}
+
+/// The better of two types of one entity: any before none, then the lower in byte order.
+#[must_use]
+pub fn better_kind<'n>(one: &'n str, other: &'n str) -> &'n str {
+    if other.is_empty() || (!one.is_empty() && one <= other) { one } else { other }
+}
+
 /// A title without the qualifier in parentheses that ends it: `Help!` for `Help! (album)`.
 #[must_use]
 pub fn title_name(title: &str) -> &str {

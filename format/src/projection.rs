@@ -20,8 +20,8 @@ record! {
     /// An entity that a live chunk mentions, or that a live document has as its title.
     LinkEntityRow: 36 bytes {
         0 key: [u8; 16] = "Its key.";
-        16 name: TextRef = "Its name, as the earliest live segment writes it.";
-        24 kind: TextRef = "Its type, the first that is not empty; may be empty.";
+        16 name: TextRef = "Its name: the best spelling among the live segments that have it.";
+        24 kind: TextRef = "Its type, the lowest in byte order that is not empty; may be empty.";
         32 flags: u32 = "1 gazetteer: a document's title, or its part before the first comma; 2 one word written in lower case more often than with a capital; 4 at least four times as often.";
     }
 }

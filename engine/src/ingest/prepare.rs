@@ -12,7 +12,7 @@ use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{Key, limits, name};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 /// How often a term of the title counts beside one of the text.
@@ -22,7 +22,7 @@ const EMBEDDED_TOGETHER: usize = 64;
 
 enum Outcome {
     Staged(Box<StagedDocument>),
-    Unchanged,
+    Unchanged(String),
     Rejected(Rejected),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn stage(
         let key = document.key.clone();
         Ok(match read(pipeline, snapshot, document, analyzer) {
             Ok(Some(staged)) => Outcome::Staged(Box::new(staged)),
-            Ok(None) => Outcome::Unchanged,
+            Ok(None) => Outcome::Unchanged(key),
             Err(reason) => Outcome::Rejected(Rejected { key, reason }),
         })
     };
@@ -50,20 +50,27 @@ pub(super) fn stage(
         embed(embedder, &mut outcomes, control)?;
     }
     let mut staged = Staged::default();
+    let mut keys = BTreeSet::new();
     for outcome in outcomes {
         match outcome {
-            Outcome::Unchanged => staged.unchanged += 1,
             Outcome::Rejected(rejected) => staged.rejected.push(rejected),
-            Outcome::Staged(document) => {
-                staged.staged += 1;
-                let key = document.name.clone();
-                if batch.put(*document) {
-                    staged.staged -= 1;
+            Outcome::Unchanged(key) => {
+                staged.unchanged += 1;
+                keys.remove(&key);
+                if batch.keep(&key) {
                     staged.duplicates.push(key);
                 }
             }
+            Outcome::Staged(document) => {
+                let key = document.name.clone();
+                if batch.put(*document) {
+                    staged.duplicates.push(key.clone());
+                }
+                keys.insert(key);
+            }
         }
     }
+    staged.staged = keys.len() as u64;
     Ok(staged)
 }
 
@@ -283,19 +290,25 @@ fn add(mentions: &mut BTreeMap<Key, StagedMention>, given: &str, kind: &str, fla
     let key = Key::of_entity(&key);
     let mention = mentions.entry(key).or_insert_with(|| StagedMention {
         key,
-        name: given.trim().to_owned(),
+        name: String::new(),
         kind: String::new(),
         flags: 0,
         ranges: Vec::new(),
     });
     mention.flags |= flag;
-    if mention.kind.is_empty() {
+    // A name that a line break cuts is one name.
+    let spelling = given.split_whitespace().collect::<Vec<_>>().join(" ");
+    if mention.name.is_empty() || name::better_spelling(&mention.name, &spelling) == spelling {
+        mention.name = spelling;
+    }
+    if name::better_kind(&mention.kind, kind) == kind {
         kind.clone_into(&mut mention.kind);
     }
     mention.ranges.extend(place);
 }
 
-/// Gives every staged chunk its vector. A call that fails rejects the documents that it was made for.
+/// Gives every staged chunk its vector. A vector that cannot be used rejects its document, a call that fails all
+/// documents that it was made for.
 fn embed(embedder: &dyn Embed, outcomes: &mut [Outcome], control: &dyn Control) -> Result<(), Cancelled> {
     let mut places = Vec::new();
     let mut texts = Vec::new();
@@ -308,57 +321,49 @@ fn embed(embedder: &dyn Embed, outcomes: &mut [Outcome], control: &dyn Control) 
             places.push((position, chunk));
         }
     }
-    let calls = texts.par_chunks(EMBEDDED_TOGETHER).zip(places.par_chunks(EMBEDDED_TOGETHER));
-    let made: Result<Vec<_>, Cancelled> = calls
-        .map(|(texts, places)| {
+    let made: Result<Vec<Vec<Vector>>, Cancelled> = texts
+        .par_chunks(EMBEDDED_TOGETHER)
+        .map(|texts| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            if control.cancelled() { Err(Cancelled) } else { Ok((places, vectors(embedder, &texts))) }
+            if control.cancelled() { Err(Cancelled) } else { Ok(vectors(embedder, &texts)) }
         })
         .collect();
-    for (places, vectors) in made? {
-        match vectors {
-            Ok(vectors) => {
-                for (&(position, chunk), vector) in places.iter().zip(vectors) {
-                    if let Some(Outcome::Staged(document)) = outcomes.get_mut(position) {
-                        document.chunks[chunk].vectors.extend(vector);
-                    }
-                }
-            }
+    for ((position, chunk), vector) in places.into_iter().zip(made?.into_iter().flatten()) {
+        let Outcome::Staged(document) = &mut outcomes[position] else { continue };
+        match vector {
+            Ok(vector) => document.chunks[chunk].vectors.extend(vector),
             Err(reason) => {
-                for &(position, _) in places {
-                    if let Outcome::Staged(document) = &outcomes[position] {
-                        let key = document.name.clone();
-                        outcomes[position] = Outcome::Rejected(Rejected { key, reason: reason.clone() });
-                    }
-                }
+                let key = std::mem::take(&mut document.name);
+                outcomes[position] = Outcome::Rejected(Rejected { key, reason });
             }
         }
     }
     Ok(())
 }
 
-/// One call: as many vectors as texts, normalised; a text without a vector has none.
-fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Result<Vec<Option<StagedVector>>, String> {
-    let made = embedder.embed(texts).map_err(|error| error.to_string())?;
-    if made.len() != texts.len() {
-        return Err(format!("the embedder {} gave {} vectors for {} texts", embedder.model(), made.len(), texts.len()));
-    }
-    made.into_iter()
-        .map(|vector| {
-            let Some(mut components) = vector else { return Ok(None) };
-            if components.len() != embedder.dimensions() {
-                let found = components.len();
-                return Err(format!(
-                    "the embedder {} gave a vector of {found} components, not {}",
-                    embedder.model(),
-                    embedder.dimensions()
-                ));
-            }
-            distance::normalise(&mut components).map_err(|fault| {
-                format!("the embedder {} gave a vector that cannot be used: {fault}", embedder.model())
-            })?;
-            let (space, model) = (embedder.space().to_owned(), embedder.model().to_owned());
-            Ok(Some(StagedVector { space, model, components }))
-        })
-        .collect()
+/// The vector of a text, none where it has none, or why it cannot be used.
+type Vector = Result<Option<StagedVector>, String>;
+
+/// One call: as many vectors as texts, normalised.
+fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Vec<Vector> {
+    let model = embedder.model();
+    let made = match embedder.embed(texts) {
+        Ok(made) if made.len() == texts.len() => made,
+        Ok(made) => {
+            let reason = format!("the embedder {model} gave {} vectors for {} texts", made.len(), texts.len());
+            return vec![Err(reason); texts.len()];
+        }
+        Err(error) => return vec![Err(error.to_string()); texts.len()],
+    };
+    let staged = |vector: Option<Vec<f32>>| {
+        let Some(mut components) = vector else { return Ok(None) };
+        let (expected, found) = (embedder.dimensions(), components.len());
+        if found != expected {
+            return Err(format!("the embedder {model} gave a vector of {found} components, not {expected}"));
+        }
+        distance::normalise(&mut components)
+            .map_err(|fault| format!("the embedder {model} gave a vector that cannot be used: {fault}"))?;
+        Ok(Some(StagedVector { space: embedder.space().to_owned(), model: model.to_owned(), components }))
+    };
+    made.into_iter().map(staged).collect()
 }

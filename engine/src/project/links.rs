@@ -201,11 +201,9 @@ impl<'s> Candidates<'s> {
                 if !is_live(snapshot, segment, slot)? {
                     continue;
                 }
-                let (name, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
-                let entity = known.entry(Key(row.key)).or_insert((name, kind));
-                if entity.1.is_empty() {
-                    entity.1 = kind;
-                }
+                let (spelling, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
+                let entity = known.entry(Key(row.key)).or_insert((spelling, kind));
+                *entity = (name::better_spelling(entity.0, spelling), name::better_kind(entity.1, kind));
             }
         }
         let list = known.into_iter().map(|(key, (name, kind))| Candidate {

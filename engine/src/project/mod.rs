@@ -8,7 +8,9 @@ use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
+use hedgerow_format::file::FileKind;
 use hedgerow_format::projection::EdgeReportRow;
+use std::collections::BTreeSet;
 
 impl Store {
     /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
@@ -23,13 +25,15 @@ impl Store {
         if snapshot.links().is_none_or(|links| links.entry().facts != facts) {
             projected.push(Projected::Links(links::build(&snapshot, control)?));
         }
-        for behind in snapshot.edges().iter().filter(|edges| edges.entry().facts != facts) {
-            let report = behind.report()?;
-            let rules = EdgeRules { percentile: report.percentile_thousandths, top_m: report.top_m };
-            let data = edges::build(&snapshot, behind.space()?, rules, control)?;
-            projected.push(Projected::Edges(data));
+        let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
+        for entry in &snapshot.manifest().projections {
+            if entry.kind != FileKind::Edges.number() || (entry.facts == facts && sound.contains(&entry.file.number)) {
+                continue;
+            }
+            let rules = EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
+            projected.push(Projected::Edges(edges::build(&snapshot, &entry.space, rules, control)?));
         }
-        if projected.is_empty() && snapshot.faults().messages.is_empty() {
+        if projected.is_empty() {
             return Ok(());
         }
         self.commit_projections(&snapshot, projected)

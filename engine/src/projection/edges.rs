@@ -9,12 +9,14 @@ use hedgerow_format::projection::{EdgeReportRow, validate_edges};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 /// An open edges projection.
 #[derive(Debug)]
 pub struct Edges {
     file: VerifiedFile,
     entry: ProjectionEntry,
+    sound: OnceLock<Result<(), Damage>>,
 }
 
 /// What an edges projection is made of.
@@ -34,7 +36,15 @@ impl Edges {
     /// The projection that `entry` describes, in an open file.
     #[must_use]
     pub fn new(file: VerifiedFile, entry: ProjectionEntry) -> Self {
-        Self { file, entry }
+        Self { file, entry, sound: OnceLock::new() }
+    }
+
+    /// Whether every byte is as it was written; read once, at the first question that needs it.
+    ///
+    /// # Errors
+    /// [`Damage`], the same every time.
+    pub fn check(&self) -> Result<(), &Damage> {
+        self.sound.get_or_init(|| self.file.check_all()).as_ref().copied()
     }
 
     /// What the manifest says of it.
@@ -54,11 +64,9 @@ impl Edges {
     }
 
     /// Name of the vector space.
-    ///
-    /// # Errors
-    /// [`Damage`].
-    pub fn space(&self) -> Result<&str, Damage> {
-        self.file.string(self.report()?.space).map_err(|error| self.file.damage(error))
+    #[must_use]
+    pub fn space(&self) -> &str {
+        &self.entry.space
     }
 
     /// The chunks that a chunk is similar to, ascending, with the similarities.

@@ -9,12 +9,14 @@ use hedgerow_format::projection::{LinkEntityRow, validate_links};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U32s};
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 /// An open links projection.
 #[derive(Debug)]
 pub struct Links {
     file: VerifiedFile,
     entry: ProjectionEntry,
+    sound: OnceLock<Result<(), Damage>>,
 }
 
 /// What a links projection is made of.
@@ -47,7 +49,15 @@ impl Links {
     /// The projection that `entry` describes, in an open file.
     #[must_use]
     pub fn new(file: VerifiedFile, entry: ProjectionEntry) -> Self {
-        Self { file, entry }
+        Self { file, entry, sound: OnceLock::new() }
+    }
+
+    /// Whether every byte is as it was written; read once, at the first question that needs it.
+    ///
+    /// # Errors
+    /// [`Damage`], the same every time.
+    pub fn check(&self) -> Result<(), &Damage> {
+        self.sound.get_or_init(|| self.file.check_all()).as_ref().copied()
     }
 
     /// What the manifest says of it.

@@ -214,7 +214,7 @@ impl<'s, 'q> Plan<'s, 'q> {
             self.raise_named(links, entity, passages)?;
         }
         let count = self.question.seeds.min(self.question.recipe.seeds_max);
-        self.seeds = rank::top(self.snapshot, &self.scores(Self::head), count)?;
+        self.seeds = rank::top(self.snapshot, &self.scores(Self::head), self.allowed.as_ref(), count)?;
         for (seed, head) in self.seeds.clone() {
             for entity in links.mentions(seed)?.iter().map(EntitySlot) {
                 let idf = idf(passages, links.mentioning(entity)?.len());
@@ -262,9 +262,9 @@ impl<'s, 'q> Plan<'s, 'q> {
         }
         let mut raised: Vec<(ChunkId, Link)> = self.linked.iter().map(|(target, link)| (*target, *link)).collect();
         raised.retain(|(target, _)| self.score(*target) > self.head(*target));
-        raised.sort_by(|a, b| b.1.value.total_cmp(&a.1.value).then_with(|| a.0.cmp(&b.0)));
-        for (target, link) in raised.into_iter().take(self.question.seeds.saturating_add(self.question.neighbours)) {
-            self.trace.links.push(LinkTrace {
+        let mut traces = Vec::with_capacity(raised.len());
+        for (target, link) in raised {
+            traces.push(LinkTrace {
                 seed: self.snapshot.chunk(link.seed)?.key()?,
                 entity: links.string(links.entity(link.entity)?.name)?.to_owned(),
                 target: self.snapshot.chunk(target)?.key()?,
@@ -272,13 +272,21 @@ impl<'s, 'q> Plan<'s, 'q> {
                 value: link.value,
             });
         }
+        traces.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| a.target.cmp(&b.target)));
+        traces.truncate(self.question.seeds.saturating_add(self.question.neighbours));
+        self.trace.links = traces;
         Ok(())
     }
 
     /// Ranks, fills the budget, and says what was left out.
     fn context(mut self) -> Result<Context, QueryError> {
         let count = self.question.seeds.saturating_add(self.question.neighbours);
-        let ranked = rank::top(self.snapshot, &self.scores(Self::score), count.saturating_add(DROPPED_TOLD))?;
+        let ranked = rank::top(
+            self.snapshot,
+            &self.scores(Self::score),
+            self.allowed.as_ref(),
+            count.saturating_add(DROPPED_TOLD),
+        )?;
         let (mut passages, mut tokens) = (Vec::new(), 0);
         for (position, (chunk, score)) in ranked.into_iter().enumerate() {
             let passage = self.passage(chunk, score)?;

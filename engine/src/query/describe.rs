@@ -305,21 +305,9 @@ impl Snapshot {
     }
 
     fn entity_line(&self, key: Key) -> Result<EntityLine, QueryError> {
-        let mut kind = String::new();
-        if let Some(links) = self.links()
-            && let Some(slot) = links.find(key)?
-        {
-            links.string(links.entity(slot)?.kind)?.clone_into(&mut kind);
-        }
-        for segment in self.segments() {
-            if kind.is_empty()
-                && let Some(slot) = segment.find_entity(key)?
-            {
-                segment.string(segment.entity(slot)?.kind)?.clone_into(&mut kind);
-            }
-        }
+        let (name, kind) = self.entity_name_and_kind(key)?.unwrap_or_default();
         Ok(EntityLine {
-            name: self.entity_name(key)?.unwrap_or_default(),
+            name,
             kind,
             mentions: self.chunks_mentioning(key)?.len() as u64,
             definitions: self.definitions_of(key)?.len() as u64,

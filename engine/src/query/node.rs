@@ -91,19 +91,28 @@ impl Snapshot {
         Ok(false)
     }
 
-    /// The name of an entity, as the earliest segment writes it.
-    pub(super) fn entity_name(&self, key: Key) -> Result<Option<String>, Damage> {
+    /// Name and type of an entity: those of the links projection, or the better ones of all segments.
+    pub(super) fn entity_name_and_kind(&self, key: Key) -> Result<Option<(String, String)>, Damage> {
         if let Some(links) = self.links()
             && let Some(slot) = links.find(key)?
         {
-            return Ok(Some(links.string(links.entity(slot)?.name)?.to_owned()));
+            let row = links.entity(slot)?;
+            return Ok(Some((links.string(row.name)?.to_owned(), links.string(row.kind)?.to_owned())));
         }
+        let mut best: Option<(&str, &str)> = None;
         for segment in self.segments() {
-            if let Some(slot) = segment.find_entity(key)? {
-                return Ok(Some(segment.string(segment.entity(slot)?.name)?.to_owned()));
-            }
+            let Some(slot) = segment.find_entity(key)? else { continue };
+            let row = segment.entity(slot)?;
+            let (spelling, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
+            let (known, known_kind) = best.unwrap_or((spelling, kind));
+            best = Some((name::better_spelling(known, spelling), name::better_kind(known_kind, kind)));
         }
-        Ok(None)
+        Ok(best.map(|(spelling, kind)| (spelling.to_owned(), kind.to_owned())))
+    }
+
+    /// Name of an entity.
+    pub(super) fn entity_name(&self, key: Key) -> Result<Option<String>, Damage> {
+        Ok(self.entity_name_and_kind(key)?.map(|(spelling, _)| spelling))
     }
 }
 

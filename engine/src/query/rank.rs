@@ -4,11 +4,23 @@ use crate::error::Damage;
 use crate::query::legs::Scores;
 use crate::snapshot::Snapshot;
 use hedgerow_format::ChunkId;
+use roaring::RoaringBitmap;
 
-/// The `count` chunks with the highest scores above zero, best first. Among equals the lower key comes first.
-pub(super) fn top(snapshot: &Snapshot, scores: &Scores, count: usize) -> Result<Vec<(ChunkId, f32)>, Damage> {
-    let ids = (0..).map(ChunkId).zip(scores.by_chunk.iter().copied());
-    let mut chosen: Vec<(ChunkId, f32)> = ids.filter(|(_, score)| *score > 0.0).collect();
+/// The `count` chunks with the highest scores, best first; among equals the lower key comes first. Without a filter only
+/// scores above zero count; with one, whatever it lets through does, so that `count` come when `count` match.
+pub(super) fn top(
+    snapshot: &Snapshot,
+    scores: &Scores,
+    allowed: Option<&RoaringBitmap>,
+    count: usize,
+) -> Result<Vec<(ChunkId, f32)>, Damage> {
+    let scored = |id: ChunkId| (id, scores.get(id));
+    let mut chosen: Vec<(ChunkId, f32)> = if let Some(allowed) = allowed {
+        allowed.iter().map(ChunkId).map(scored).collect()
+    } else {
+        let all = (0..).map(ChunkId).zip(scores.by_chunk.iter().copied());
+        all.filter(|(_, score)| *score > 0.0).collect()
+    };
     if count == 0 {
         return Ok(Vec::new());
     }

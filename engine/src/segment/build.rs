@@ -8,7 +8,7 @@ use hedgerow_format::segment::{
     SpaceRow, TermRow, mention_flags,
 };
 use hedgerow_format::text::{TEXT_BLOCK_BYTES, TextBlock, compress};
-use hedgerow_format::{ChunkId, DocumentId, FormatError, Key, Record, limits};
+use hedgerow_format::{ChunkId, DocumentId, FormatError, Key, Record, limits, name};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -359,12 +359,10 @@ impl<'a> Graph<'a> {
         self.sources.push(source);
     }
 
-    /// The first name of an entity is the one that stays; so is the first type that is not empty.
-    fn add_entity(&mut self, key: Key, name: &'a str, kind: &'a str) {
-        let entity = self.entities.entry(key).or_insert((name, kind));
-        if entity.1.is_empty() {
-            entity.1 = kind;
-        }
+    /// Of several spellings and types the better ones stay, so that the order of documents does not matter.
+    fn add_entity(&mut self, key: Key, spelling: &'a str, kind: &'a str) {
+        let entity = self.entities.entry(key).or_insert((spelling, kind));
+        *entity = (name::better_spelling(entity.0, spelling), name::better_kind(entity.1, kind));
     }
 
     fn sections(mut self, strings: &mut Strings) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {

@@ -75,14 +75,14 @@ impl Snapshot {
         &self.segments
     }
 
-    /// The links projection, unless it is missing or damaged.
+    /// The links projection, unless it is missing or damaged. Checks all of it at the first call.
     pub(crate) fn links(&self) -> Option<&Arc<Links>> {
-        self.links.as_ref()
+        self.links.as_ref().filter(|links| links.check().is_ok())
     }
 
-    /// The edges projections that can be read, one a vector space.
-    pub(crate) fn edges(&self) -> &[Arc<Edges>] {
-        &self.edges
+    /// The edges projections that are there and sound, one a vector space. Checks all of them at the first call.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = &Arc<Edges>> {
+        self.edges.iter().filter(|edges| edges.check().is_ok())
     }
 
     /// Projections that could not be opened; answers are incomplete without them.
@@ -101,15 +101,20 @@ impl Snapshot {
                 format!("{name} is behind: {missing} chunks are not covered; {REFRESH}")
             })
         };
-        match &self.links {
-            Some(links) => lacks.extend(behind("the links projection", links.entry().facts, links.entry().chunks_end)),
+        let damaged = |damage: &Damage| format!("a projection cannot be read ({damage}); {REFRESH}");
+        match self.links.as_ref().map(|links| (links.check(), links.entry())) {
+            Some((Err(damage), _)) => lacks.push(damaged(damage)),
+            Some((Ok(()), entry)) => lacks.extend(behind("the links projection", entry.facts, entry.chunks_end)),
             None if self.faults.messages.is_empty() && !self.segments.is_empty() => {
                 lacks.push(format!("there is no links projection: definition links are not followed; {REFRESH}"));
             }
             None => {}
         }
         for edges in &self.edges {
-            lacks.extend(behind("the edges projection", edges.entry().facts, edges.entry().chunks_end));
+            match edges.check() {
+                Err(damage) => lacks.push(damaged(damage)),
+                Ok(()) => lacks.extend(behind("the edges projection", edges.entry().facts, edges.entry().chunks_end)),
+            }
         }
         lacks
     }

@@ -40,6 +40,14 @@ impl Batch {
         self.deletions.insert(document.to_owned());
     }
 
+    /// Leaves a document as the store has it. Tells whether the batch was to put another one in its place.
+    pub fn keep(&mut self, document: &str) -> bool {
+        self.deletions.remove(document);
+        let before = self.documents.remove(document);
+        self.staged_bytes -= before.as_ref().map_or(0, StagedDocument::staged_bytes);
+        before.is_some()
+    }
+
     /// Adds a relation with its source. The same relation from the same source again changes nothing.
     pub fn relate(&mut self, source: Target, relation: StagedRelation) {
         self.staged_bytes += 256;

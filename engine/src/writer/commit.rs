@@ -97,19 +97,9 @@ impl Writer {
         projected: Vec<Projected>,
     ) -> Result<Snapshot, CommitError> {
         let mut draft = self.draft(before)?;
-        // A projection that could not be opened is replaced by the first one that is made.
-        let readable: BTreeSet<u64> = before
-            .links()
-            .map(|links| links.entry().file.number)
-            .into_iter()
-            .chain(before.edges().iter().map(|edges| edges.entry().file.number))
-            .collect();
-        draft.drop_projections(|entry| !readable.contains(&entry.file.number));
         for projection in projected {
-            let (kind, chunks_end) = match &projection {
-                Projected::Links(data) => (FileKind::Links, data.chunks_end),
-                Projected::Edges(data) => (FileKind::Edges, data.chunks_end),
-            };
+            let mut entry = entry_for(&projection, made_from.manifest().facts);
+            let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
             let identity = self.name_file(env, before, kind);
             let written = write_file(&*env.disk, identity, |out| match &projection {
                 Projected::Links(data) => build_links(out, identity, data),
@@ -120,10 +110,9 @@ impl Writer {
                 Err(error) => return Err(draft.abandon(&*env.disk, fault(error))),
             };
             draft.written.push(FileName::of(kind, &file));
-            let replaced = replaced_by(before, &projection);
-            draft.drop_projections(|entry| replaced.contains(&entry.file.number));
-            let facts = made_from.manifest().facts;
-            draft.manifest.projections.push(ProjectionEntry { file, kind: kind.number(), chunks_end, facts });
+            draft.drop_projections(|known| known.kind == entry.kind && known.space == entry.space);
+            entry.file = file;
+            draft.manifest.projections.push(entry);
         }
         self.make_true(env, before, draft)
     }
@@ -240,14 +229,21 @@ pub(super) fn remove(disk: &dyn Vfs, name: &FileName) -> Result<(), StorageError
     }
 }
 
-/// Numbers of the projections that this one takes the place of.
-fn replaced_by(before: &Snapshot, projection: &Projected) -> Vec<u64> {
+/// What the manifest will say of a projection, its file apart. One of the same kind and space is its predecessor.
+fn entry_for(projection: &Projected, facts: u64) -> ProjectionEntry {
     match projection {
-        Projected::Links(_) => before.links().map(|links| links.entry().file.number).into_iter().collect(),
-        Projected::Edges(data) => {
-            let same = before.edges().iter().filter(|edges| edges.space().is_ok_and(|space| space == data.space));
-            same.map(|edges| edges.entry().file.number).collect()
+        Projected::Links(data) => {
+            ProjectionEntry { kind: FileKind::Links.number(), chunks_end: data.chunks_end, facts, ..Default::default() }
         }
+        Projected::Edges(data) => ProjectionEntry {
+            kind: FileKind::Edges.number(),
+            chunks_end: data.chunks_end,
+            facts,
+            space: data.space.clone(),
+            percentile_thousandths: data.report.percentile_thousandths,
+            top_m: data.report.top_m,
+            ..Default::default()
+        },
     }
 }
 

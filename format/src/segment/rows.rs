@@ -58,7 +58,7 @@ record! {
     /// An entity that the segment's documents speak of.
     EntityRow: 40 bytes {
         0 key: [u8; 16] = "Key: first 16 bytes of BLAKE3 of `entity`, a zero byte and the name key.";
-        16 name: TextRef = "The name as it is written first.";
+        16 name: TextRef = "The best spelling among the documents.";
         24 kind: TextRef = "Its type; may be empty.";
         32 description: TextRef = "What it is; may be empty.";
     }

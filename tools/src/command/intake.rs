@@ -3,12 +3,12 @@
 mod feed;
 pub mod files;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::thread::{ScopedJoinHandle, scope};
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use hedgerow::{Batch, Control, Pipeline, Store};
 use serde::Serialize;
 
@@ -103,14 +103,16 @@ impl Intake<'_> {
     ) -> Result<Tally, Failure> {
         let (to_stager, from_reader) = bounded(1);
         let (to_committer, from_stager) = bounded(1);
+        let (to_say, committed) = unbounded();
+        let ahead = Ahead { committed, keys: VecDeque::new() };
         scope(|threads| {
             let reader = threads.spawn(move || {
                 let mut feed = Feed::new(to_stager, self.documents_max, self.progress);
                 read(&mut feed)?;
                 feed.flush()
             });
-            let stager = threads.spawn(move || self.stage_all(&from_reader, &to_committer));
-            let committed = self.commit_all(from_stager, rejections, acknowledge);
+            let stager = threads.spawn(move || self.stage_all(&from_reader, &to_committer, ahead));
+            let committed = self.commit_all(from_stager, &to_say, rejections, acknowledge);
             // Who stops early makes the ones before it stop; its own error is the cause.
             let tally = committed?;
             joined(stager)?;
@@ -119,14 +121,15 @@ impl Intake<'_> {
         })
     }
 
-    fn stage_all(&self, from: &Receiver<Incoming>, to: &Sender<Sealable>) -> Result<(), Failure> {
+    fn stage_all(&self, from: &Receiver<Incoming>, to: &Sender<Sealable>, mut ahead: Ahead) -> Result<(), Failure> {
         for incoming in from {
             let Incoming { documents, origins, mut rejected, duplicates, bytes_read } = incoming;
             let keys: Vec<String> = documents.iter().map(|document| document.key.clone()).collect();
+            ahead.wait_for(&keys)?;
             let mut batch = Batch::default();
             let staged = self.pipeline.stage(&self.store.snapshot(), documents, &mut batch, self.progress)?;
             let unread: HashSet<&str> = staged.rejected.iter().map(|rejected| rejected.key.as_str()).collect();
-            let last = keys.into_iter().rev().find(|key| !unread.contains(key.as_str())).unwrap_or_default();
+            let last = keys.iter().rev().find(|key| !unread.contains(key.as_str())).cloned().unwrap_or_default();
             rejected.extend(staged.rejected.into_iter().map(|record| match origins.get(&record.key) {
                 Some(origin) => origin.rejected(record.reason),
                 None => RejectedRecord { file: record.key, line: None, reason: record.reason },
@@ -135,6 +138,7 @@ impl Intake<'_> {
             if to.send(sealable).is_err() {
                 return Err(Failure::Interrupted);
             }
+            ahead.keys.push_back(keys.into_iter().collect());
         }
         Ok(())
     }
@@ -143,6 +147,7 @@ impl Intake<'_> {
     fn commit_all(
         &self,
         from: Receiver<Sealable>,
+        to_say: &Sender<()>,
         rejections: &mut Rejections,
         mut acknowledge: impl FnMut(&Acknowledged<'_>) -> Result<(), Failure>,
     ) -> Result<Tally, Failure> {
@@ -157,6 +162,8 @@ impl Intake<'_> {
                 return Err(Failure::Interrupted);
             }
             let committed = self.store.commit(batch)?;
+            // The stager may have come to its end.
+            to_say.send(()).ok();
             tally.unchanged += unchanged + committed.unchanged;
             tally.added += committed.added;
             tally.replaced += committed.replaced;
@@ -206,6 +213,29 @@ impl Rejections {
 }
 
 const KEPT_MAX: usize = 1000;
+
+/// Keys of the batches that are staged and may not be committed yet: the store does not show them.
+struct Ahead {
+    committed: Receiver<()>,
+    keys: VecDeque<HashSet<String>>,
+}
+
+impl Ahead {
+    /// Waits until every batch that holds one of these keys is committed, so that what is unchanged is told by what
+    /// came last.
+    fn wait_for(&mut self, keys: &[String]) -> Result<(), Failure> {
+        while self.committed.try_recv().is_ok() {
+            self.keys.pop_front();
+        }
+        while let Some(last) = self.keys.iter().rposition(|batch| keys.iter().any(|key| batch.contains(key))) {
+            for _ in 0..=last {
+                self.committed.recv().map_err(|_| Failure::Interrupted)?;
+                self.keys.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A staged batch on its way to the committer.
 struct Sealable {
