@@ -4,7 +4,7 @@ use crate::catalog::Catalog;
 use crate::error::{Damage, OpenError, QueryError};
 use crate::index::control::{Cancelled, Control};
 use crate::manifest;
-use crate::projection::{Edges, Links};
+use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::{Snapshot, Space};
 use crate::storage::{Env, FileFault, VerifiedFile};
@@ -90,12 +90,10 @@ impl Verified {
             self.take(&segment.file, checked, total, control)?;
         }
         for projection in &manifest.projections {
-            let kind = FileKind::from_number(projection.kind).unwrap_or(FileKind::Links);
-            let opened = VerifiedFile::open(disk, kind, store, &projection.file);
-            let checked = opened.and_then(|file| {
-                let checked = match kind {
-                    FileKind::Edges => Edges::new(file, projection.clone()).verify(),
-                    _ => Links::new(file, projection.clone()).verify(),
+            let checked = Opened::open(disk, store, projection).and_then(|opened| {
+                let checked = match FileKind::from_number(projection.kind) {
+                    Some(FileKind::Edges) => Edges::new(opened).verify(),
+                    _ => Links::new(opened).verify(),
                 };
                 checked.map_err(FileFault::Damage)
             });

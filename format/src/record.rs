@@ -1,7 +1,6 @@
 //! `record!`: declares a fixed-size little-endian record once, for the code and for `SPEC.md`; and arrays of records.
 
 use crate::FormatError;
-use crate::section::SectionKind;
 use std::marker::PhantomData;
 
 /// One line of a record's table in `SPEC.md`.
@@ -147,8 +146,8 @@ impl<'a, R: Record> Rows<'a, R> {
     ///
     /// # Errors
     /// [`FormatError::Shape`] where it is not.
-    pub fn new(kind: SectionKind, bytes: &'a [u8]) -> Result<Self, FormatError> {
-        whole_elements(kind, bytes, R::SIZE)?;
+    pub fn new(section: &'static str, bytes: &'a [u8]) -> Result<Self, FormatError> {
+        whole_elements(section, bytes, R::SIZE)?;
         Ok(Self { bytes, record: PhantomData })
     }
 
@@ -195,8 +194,8 @@ macro_rules! numbers {
             ///
             /// # Errors
             /// [`FormatError::Shape`] where it is not.
-            pub fn new(kind: SectionKind, bytes: &'a [u8]) -> Result<Self, FormatError> {
-                whole_elements(kind, bytes, size_of::<$ty>())?;
+            pub fn new(section: &'static str, bytes: &'a [u8]) -> Result<Self, FormatError> {
+                whole_elements(section, bytes, size_of::<$ty>())?;
                 Ok(Self(bytes.as_chunks().0))
             }
 
@@ -264,11 +263,11 @@ pub(crate) fn to_usize(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
-fn whole_elements(kind: SectionKind, bytes: &[u8], size: usize) -> Result<(), FormatError> {
+fn whole_elements(section: &'static str, bytes: &[u8], size: usize) -> Result<(), FormatError> {
     match bytes.len().checked_rem(size) {
         Some(0) => Ok(()),
         _ => Err(FormatError::Shape {
-            section: kind.name(),
+            section,
             expected: format!("a multiple of {size} bytes"),
             found: format!("{} bytes", bytes.len()),
         }),

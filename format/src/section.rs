@@ -98,7 +98,7 @@ pub trait Sections {
     /// # Errors
     /// As [`Sections::section`], and [`FormatError::Shape`].
     fn rows<R: Record>(&self, kind: SectionKind) -> Result<Rows<'_, R>, FormatError> {
-        Rows::new(kind, self.section(kind)?)
+        Rows::new(kind.name(), self.section(kind)?)
     }
 
     /// A section of `u32`.
@@ -106,7 +106,7 @@ pub trait Sections {
     /// # Errors
     /// As [`Sections::section`], and [`FormatError::Shape`].
     fn u32s(&self, kind: SectionKind) -> Result<U32s<'_>, FormatError> {
-        U32s::new(kind, self.section(kind)?)
+        U32s::new(kind.name(), self.section(kind)?)
     }
 
     /// A section of `u16`.
@@ -114,7 +114,7 @@ pub trait Sections {
     /// # Errors
     /// As [`Sections::section`], and [`FormatError::Shape`].
     fn u16s(&self, kind: SectionKind) -> Result<U16s<'_>, FormatError> {
-        U16s::new(kind, self.section(kind)?)
+        U16s::new(kind.name(), self.section(kind)?)
     }
 
     /// The string that `place` refers to.

@@ -1,22 +1,25 @@
 //! The edges projection: chunk pairs of one vector space whose similarity survived pruning.
 
 use crate::error::Damage;
+use crate::projection::Opened;
 use crate::segment::Strings;
-use crate::storage::VerifiedFile;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::manifest::ProjectionEntry;
 use hedgerow_format::projection::{EdgeReportRow, validate_edges};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
 use std::io::{self, Write};
-use std::sync::OnceLock;
+use std::ops::Deref;
 
 /// An open edges projection.
 #[derive(Debug)]
-pub struct Edges {
-    file: VerifiedFile,
-    entry: ProjectionEntry,
-    sound: OnceLock<Result<(), Damage>>,
+pub struct Edges(Opened);
+
+impl Deref for Edges {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.0
+    }
 }
 
 /// What an edges projection is made of.
@@ -33,24 +36,10 @@ pub struct EdgesData {
 }
 
 impl Edges {
-    /// The projection that `entry` describes, in an open file.
+    /// The projection in an open file.
     #[must_use]
-    pub fn new(file: VerifiedFile, entry: ProjectionEntry) -> Self {
-        Self { file, entry, sound: OnceLock::new() }
-    }
-
-    /// Whether every byte is as it was written; read once, at the first question that needs it.
-    ///
-    /// # Errors
-    /// [`Damage`], the same every time.
-    pub fn check(&self) -> Result<(), &Damage> {
-        self.sound.get_or_init(|| self.file.check_all()).as_ref().copied()
-    }
-
-    /// What the manifest says of it.
-    #[must_use]
-    pub fn entry(&self) -> &ProjectionEntry {
-        &self.entry
+    pub fn new(opened: Opened) -> Self {
+        Self(opened)
     }
 
     /// How the edges were made.

@@ -5,3 +5,43 @@ mod links;
 
 pub use edges::{Edges, EdgesData, build_edges};
 pub use links::{LinkEntity, Links, LinksData, build_links};
+
+use crate::error::Damage;
+use crate::storage::{FileFault, VerifiedFile, Vfs};
+use hedgerow_format::file::FileKind;
+use hedgerow_format::manifest::ProjectionEntry;
+use std::sync::OnceLock;
+
+/// What every projection has: its file, what the manifest says of it, and whether all of it is sound.
+#[derive(Debug)]
+pub struct Opened {
+    file: VerifiedFile,
+    entry: ProjectionEntry,
+    sound: OnceLock<Result<(), Damage>>,
+}
+
+impl Opened {
+    /// Opens the projection that `entry` describes.
+    ///
+    /// # Errors
+    /// [`FileFault`].
+    pub fn open(disk: &dyn Vfs, store: [u8; 16], entry: &ProjectionEntry) -> Result<Self, FileFault> {
+        let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
+        let file = VerifiedFile::open(disk, kind, store, &entry.file)?;
+        Ok(Self { file, entry: entry.clone(), sound: OnceLock::new() })
+    }
+
+    /// What the manifest says of it.
+    #[must_use]
+    pub fn entry(&self) -> &ProjectionEntry {
+        &self.entry
+    }
+
+    /// Whether every byte is as it was written; read once, at the first question that needs it.
+    ///
+    /// # Errors
+    /// [`Damage`], the same every time.
+    pub fn check(&self) -> Result<(), &Damage> {
+        self.sound.get_or_init(|| self.file.check_all()).as_ref().copied()
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::error::{Damage, OpenError};
 use crate::manifest;
-use crate::projection::{Edges, Links};
+use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::{REFRESH, Snapshot};
 use crate::storage::{Env, FileFault, Folder, VerifiedFile, Vfs};
@@ -114,8 +114,8 @@ impl Snapshot {
     fn open_projections(&mut self, disk: &dyn Vfs, before: Option<&Self>) {
         for entry in self.manifest.projections.clone() {
             let opened = match FileKind::from_number(entry.kind) {
-                Some(FileKind::Edges) => self.open_edges(disk, entry, before),
-                _ => self.open_links(disk, entry, before),
+                Some(FileKind::Edges) => self.open_edges(disk, &entry, before),
+                _ => self.open_links(disk, &entry, before),
             };
             if let Err(fault) = opened {
                 let reason = match fault {
@@ -127,26 +127,20 @@ impl Snapshot {
         }
     }
 
-    fn open_links(&mut self, disk: &dyn Vfs, entry: ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.links.as_ref()).filter(|links| *links.entry() == entry);
+    fn open_links(&mut self, disk: &dyn Vfs, entry: &ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
+        let known = before.and_then(|before| before.links.as_ref()).filter(|links| links.entry() == entry);
         self.links = Some(match known {
             Some(known) => Arc::clone(known),
-            None => Arc::new(Links::new(
-                VerifiedFile::open(disk, FileKind::Links, self.manifest.store, &entry.file)?,
-                entry,
-            )),
+            None => Arc::new(Links::new(Opened::open(disk, self.manifest.store, entry)?)),
         });
         Ok(())
     }
 
-    fn open_edges(&mut self, disk: &dyn Vfs, entry: ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.edges.iter().find(|edges| *edges.entry() == entry));
+    fn open_edges(&mut self, disk: &dyn Vfs, entry: &ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
+        let known = before.and_then(|before| before.edges.iter().find(|edges| edges.entry() == entry));
         self.edges.push(match known {
             Some(known) => Arc::clone(known),
-            None => Arc::new(Edges::new(
-                VerifiedFile::open(disk, FileKind::Edges, self.manifest.store, &entry.file)?,
-                entry,
-            )),
+            None => Arc::new(Edges::new(Opened::open(disk, self.manifest.store, entry)?)),
         });
         Ok(())
     }

@@ -103,7 +103,7 @@ impl Layout {
         let range = start.max(HEADER_BYTES)..start.saturating_add(BLOCK_BYTES).min(self.end);
         let found = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
         let found = found.and_then(|(start, end)| bytes.get(start..end)).map(crc32c);
-        let table = U32s::new(SectionKind::Manifest, bytes.get(self.blocks.clone()).unwrap_or_default())?;
+        let table = U32s::new("block table", bytes.get(self.blocks.clone()).unwrap_or_default())?;
         match (table.get(block), found) {
             (Some(expected), Some(found)) if expected == found => Ok(()),
             (expected, found) => Err(FormatError::Checksum {
@@ -214,7 +214,7 @@ fn check_header(expected: FileKind, bytes: &[u8]) -> Result<FileHeader, FormatEr
 fn check_sections(table: &[u8], end: u64) -> Result<Vec<Section>, FormatError> {
     let mut sections: Vec<Section> = Vec::new();
     let mut free_from = HEADER_BYTES;
-    let entries = Rows::<SectionEntry>::new(SectionKind::Manifest, table)?;
+    let entries = Rows::<SectionEntry>::new("section table", table)?;
     for entry in entries.iter() {
         let kind = SectionKind::from_number(entry.kind);
         let kind = kind.ok_or_else(|| value("the kind of a section", "a known one", entry.kind.to_string()))?;
