@@ -1,8 +1,6 @@
 //! What a small commit costs: its syncs, counted and timed one by one, beside the machine's own sync.
 
-use hedgerow::{
-    Access, Batch, Document, Env, FileName, Folder, Mapping, Pipeline, Quiet, RealDisk, Store, VFile, Vfs,
-};
+use hedgerow::{Access, Batch, Document, Env, FileName, Folder, Mapping, Pipeline, Quiet, RealDisk, Store, VFile, Vfs};
 use hedgerow_benches::{Scratch, median, sync_ms, timed};
 use std::fmt::Debug;
 use std::io;
@@ -115,5 +113,8 @@ fn main() {
     let bound = 1.3 * f64::from(count) * sync + 3.0;
     println!("101 commits of one small document, without projections");
     println!("syncs: median {count}, most {worst}: {}", most.join(", "));
-    println!("time: median {:.2} ms; one sync of this machine {sync:.2} ms; 1.3 × {count} × {sync:.2} + 3 = {bound:.2} ms", median(times));
+    println!(
+        "time: median {:.2} ms; one sync of this machine {sync:.2} ms; 1.3 × {count} × {sync:.2} + 3 = {bound:.2} ms",
+        median(times)
+    );
 }

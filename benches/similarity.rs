@@ -49,7 +49,9 @@ fn main() {
     let (seconds, report) = timed(|| store.build_edges("bench", rules, &Quiet).expect("edges"));
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
     let rate = report.pairs as f64 / seconds / 1e6;
-    println!("edges of {ROWS} vectors, all threads, exact 99th percentile, durable: {seconds:.2} s, {rate:.0} Mpairs/s");
+    println!(
+        "edges of {ROWS} vectors, all threads, exact 99th percentile, durable: {seconds:.2} s, {rate:.0} Mpairs/s"
+    );
 }
 
 /// Unit vectors around 200 centres, from a fixed seed. Synthetic and easier than real ones; only speed is measured.

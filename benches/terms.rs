@@ -38,7 +38,9 @@ fn main() {
     let (seconds, ()) = timed(|| {
         let mut writer = index.writer_with_num_threads(2, 128 << 20).expect("a writer");
         for document in &documents {
-            writer.add_document(doc!(title => document.title.as_str(), body => document.text.as_str())).expect("a document");
+            writer
+                .add_document(doc!(title => document.title.as_str(), body => document.text.as_str()))
+                .expect("a document");
         }
         writer.commit().expect("a commit");
         writer.wait_merging_threads().expect("merged");
@@ -60,5 +62,9 @@ fn main() {
 fn report(name: &str, times: &[f64]) {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
-    println!("{name}: median {:.2} ms, p99 {:.2} ms a question", median(sorted.clone()), sorted[sorted.len() * 99 / 100]);
+    println!(
+        "{name}: median {:.2} ms, p99 {:.2} ms a question",
+        median(sorted.clone()),
+        sorted[sorted.len() * 99 / 100]
+    );
 }

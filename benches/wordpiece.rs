@@ -20,11 +20,13 @@ fn main() {
         .build()
         .expect("a tokenizer");
     let table = StaticTable::default();
-    let texts: Vec<String> = passages().into_iter().map(|document| format!("{}\n{}", document.title, document.text)).collect();
+    let texts: Vec<String> =
+        passages().into_iter().map(|document| format!("{}\n{}", document.title, document.text)).collect();
     let (ours, mine) = timed(|| texts.iter().map(|text| table.token_ids(text)).collect::<Vec<_>>());
     let encode = |text: &String| oracle.encode(text.as_str(), false).expect("tokens").get_ids().to_vec();
     let (theirs, others) = timed(|| texts.iter().map(encode).collect::<Vec<_>>());
-    let same = mine.iter().zip(&others).filter(|(a, b)| a.iter().map(|id| u32::from(*id)).eq(b.iter().copied())).count();
+    let same =
+        mine.iter().zip(&others).filter(|(a, b)| a.iter().map(|id| u32::from(*id)).eq(b.iter().copied())).count();
     println!("data {}: ids equal on {same} of {} texts", data().display(), texts.len());
     println!("one thread: hedgerow {ours:.2} s, tokenizers {theirs:.2} s");
     assert_eq!(same, texts.len(), "every text must give the same ids");

@@ -278,6 +278,25 @@ fn a_head_that_is_missing_torn_or_stale_is_published_again_by_the_writer() {
 }
 
 #[test]
+fn a_catalog_that_lost_its_last_commits_is_led_by_the_head_and_writes_on() {
+    let place = Place::new();
+    let store = place.open();
+    put(&store, &[("a", "Alice owns Bridge.")]);
+    let catalog = place.path().join("catalog.redb");
+    drop(store);
+    let old = fs::read(&catalog).expect("the catalog is there");
+    put(&place.open(), &[("b", "Ely owns Dover.")]);
+    fs::write(&catalog, old).expect("the catalog can be written");
+    for (key, text) in [("c", "Carol met Alice in Ely."), ("d", "The old Bridge of Dover.")] {
+        let store = place.open();
+        put(&store, &[(key, text)]);
+        store.refresh(&Quiet).expect("the store can be brought in step");
+    }
+    assert_eq!(texts(&place.read()).keys().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    assert_eq!(problems(&place.path()), Vec::<String>::new());
+}
+
+#[test]
 fn leftovers_of_a_crash_are_swept_and_do_no_harm() {
     let (place, before) = sound();
     let leftovers = [

@@ -77,8 +77,8 @@ pub use crate::project::EdgeError;
 pub use crate::query::filter::{Filter, FilterError};
 pub use crate::query::{
     Comparison, Context, Description, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges, EntityLine,
-    ExpandOptions, Expansion, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge, Question,
-    Reached, Recipe, RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
+    ExpandOptions, Expansion, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge,
+    Question, Reached, Recipe, RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
 };
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};

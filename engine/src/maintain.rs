@@ -6,12 +6,11 @@ use crate::index::control::{Cancelled, Control};
 use crate::manifest;
 use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
-use crate::snapshot::{Snapshot, Space};
+use crate::snapshot::{Snapshot, Space, no_head};
 use crate::storage::{Env, FileFault, VerifiedFile};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// What `verify` found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,7 +47,7 @@ pub fn verify(env: &Env, control: &dyn Control) -> Result<Verified, VerifyError>
     let mut verified = Verified::default();
     let head = match manifest::read_head(disk) {
         Ok(Some(head)) => head,
-        Ok(None) => return Err(OpenError::NotFound { path: PathBuf::from(disk.describe()) }.into()),
+        Ok(None) => return Err(no_head(disk).into()),
         Err(OpenError::Damaged(damage)) => {
             verified.problems.push(damage.to_string());
             return Ok(verified);

@@ -119,6 +119,7 @@ fn open_code(error: &OpenError) -> u8 {
         OpenError::NotFound { .. } => NOT_FOUND,
         OpenError::Locked { .. } => LOCKED,
         OpenError::NotAStore { .. }
+        | OpenError::ReadOnly { .. }
         | OpenError::MissingCatalog { .. }
         | OpenError::CatalogDamaged { .. }
         | OpenError::Damaged(_) => DAMAGED,
@@ -129,7 +130,7 @@ fn open_code(error: &OpenError) -> u8 {
 fn commit_code(error: &CommitError) -> u8 {
     match error {
         CommitError::UnknownKey { .. } => NOT_FOUND,
-        CommitError::Space { .. } | CommitError::Limit(_) => USAGE,
+        CommitError::Space { .. } | CommitError::Malformed { .. } | CommitError::Limit(_) => USAGE,
         CommitError::Cancelled => INTERRUPTED,
         CommitError::Damaged(_) => DAMAGED,
         _ => IO,

@@ -284,7 +284,7 @@ fn graph(
 
 fn add(mentions: &mut BTreeMap<Key, StagedMention>, given: &str, kind: &str, flag: u16, place: Option<Range<u32>>) {
     let key = name::name_key_text(given);
-    if !name::is_meaningful(&key) || given.len() > limits::NAME_BYTES {
+    if !name::is_meaningful(&key) || given.len() > limits::NAME_BYTES || kind.len() > limits::NAME_BYTES {
         return;
     }
     let key = Key::of_entity(&key);

@@ -1,6 +1,5 @@
 //! Ask: plan, seeds, expand, rank, context, trace. The recipe is the minimal one of `ARCHITECTURE.md`, *Retrieval*.
 
-use crate::distance;
 use crate::error::{Damage, QueryError};
 use crate::model::{Embed, Models};
 use crate::projection::Links;
@@ -9,7 +8,7 @@ use crate::query::answer::{
 };
 use crate::query::filter::Filter;
 use crate::query::legs::{self, Scores};
-use crate::query::{names, node, rank};
+use crate::query::{names, node, rank, search};
 use crate::snapshot::{Snapshot, Space};
 use hedgerow_format::{ChunkId, EntitySlot};
 use roaring::RoaringBitmap;
@@ -159,8 +158,9 @@ impl<'s, 'q> Plan<'s, 'q> {
             None => snapshot.statistics()?.chunks,
         };
         if let Some(vector) = vector {
-            let compared;
-            (vectors, compared) = legs::vectors(snapshot, &vector.space, &vector.components)?;
+            let cosines = legs::cosines(snapshot, &vector.space, &vector.components)?;
+            vectors = Scores::of(snapshot, &cosines);
+            let compared = cosines.len() as u64;
             weight = vector.weight;
             let Space { name, model, .. } = vector.space;
             trace.vector = Some(VectorTrace { space: name, model, weight, compared });
@@ -397,15 +397,14 @@ fn question_vector(
     models: Models<'_>,
     incomplete: &mut Vec<String>,
 ) -> Result<Option<QuestionVector>, QueryError> {
-    let spaces = snapshot.spaces()?;
-    let known = || spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
-    let find = |name: &str| spaces.iter().find(|space| space.name == name).cloned();
+    let first = || -> Result<Option<&Space>, QueryError> { Ok(snapshot.spaces()?.first()) };
     let space = match (&question.space, models.embedder) {
-        (Some(name), _) => {
-            Some(find(name).ok_or_else(|| QueryError::UnknownSpace { space: name.clone(), known: known() })?)
-        }
-        (None, Some(embedder)) => find(embedder.space()).or_else(|| spaces.first().cloned()),
-        (None, None) => spaces.first().cloned(),
+        (Some(name), _) => Some(snapshot.space(name)?),
+        (None, Some(embedder)) => match snapshot.space(embedder.space()) {
+            Ok(space) => Some(space),
+            Err(_) => first()?,
+        },
+        (None, None) => first()?,
     };
     let Some(space) = space else { return Ok(None) };
     let embedder = models.embedder.filter(|model| model.space() == space.name && model.model() == space.model);
@@ -417,16 +416,12 @@ fn question_vector(
             let Space { name, model, .. } = &space;
             incomplete.push(format!(
                 "the vectors of the space {name} were made by {model}, which this program cannot run: \
-                 answered from terms and graph"
+                 answered without vectors"
             ));
             None
         }
     };
     let Some(mut components) = components else { return Ok(None) };
-    distance::normalise(&mut components).map_err(|fault| QueryError::Vector {
-        space: space.name.clone(),
-        expected: "a vector with a direction".into(),
-        found: fault.to_string(),
-    })?;
-    Ok(Some(QuestionVector { space, components, weight: weight.clamp(0.0, 1.0) }))
+    search::unit(space, &mut components)?;
+    Ok(Some(QuestionVector { space: space.clone(), components, weight: weight.clamp(0.0, 1.0) }))
 }

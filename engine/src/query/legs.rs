@@ -25,6 +25,17 @@ impl Scores {
         Self { by_chunk: vec![0.0; snapshot.chunks_end()] }
     }
 
+    /// The scores of some chunks.
+    pub(super) fn of(snapshot: &Snapshot, scored: &[(ChunkId, f32)]) -> Self {
+        let mut scores = Self::none(snapshot);
+        for (chunk, score) in scored {
+            if let Some(place) = scores.by_chunk.get_mut(chunk.index()) {
+                *place = *score;
+            }
+        }
+        scores
+    }
+
     pub(super) fn get(&self, chunk: ChunkId) -> f32 {
         self.by_chunk.get(chunk.index()).copied().unwrap_or_default()
     }
@@ -82,7 +93,7 @@ fn live_postings(snapshot: &Snapshot, postings: &[Postings<'_>]) -> u64 {
 
 /// The cosine of every vector of a space with a question's, which has length 1. Compares all, on all threads; the scores
 /// are the same bits on every machine.
-pub(super) fn vectors(snapshot: &Snapshot, space: &Space, question: &[f32]) -> Result<(Scores, u64), QueryError> {
+pub(super) fn cosines(snapshot: &Snapshot, space: &Space, question: &[f32]) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     if question.len() != space.dimensions {
         return Err(QueryError::Vector {
             space: space.name.clone(),
@@ -92,17 +103,11 @@ pub(super) fn vectors(snapshot: &Snapshot, space: &Space, question: &[f32]) -> R
     }
     let mut rows: Vec<(ChunkId, &[u8])> = Vec::new();
     snapshot.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
-    let mut scores = Scores::none(snapshot);
-    let compared: Vec<Vec<f32>> = rows
+    let compared: Vec<Vec<(ChunkId, f32)>> = rows
         .par_chunks(COMPARED_TOGETHER)
-        .map(|rows| rows.iter().map(|(_, row)| dot_bytes(question, row)).collect())
+        .map(|rows| rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
         .collect();
-    for ((chunk, _), score) in rows.iter().zip(compared.into_iter().flatten()) {
-        if let Some(place) = scores.by_chunk.get_mut(chunk.index()) {
-            *place = score;
-        }
-    }
-    Ok((scores, rows.len() as u64))
+    Ok(compared.concat())
 }
 
 /// Sets the scores of all chunks outside `allowed` to zero.

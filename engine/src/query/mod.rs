@@ -10,6 +10,7 @@ mod legs;
 mod names;
 mod node;
 mod rank;
+mod search;
 
 pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
@@ -19,3 +20,4 @@ pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, 
 pub use expand::{Direction, ExpandOptions, Expansion, PathEdge, Reached};
 pub use graph::EdgeKind;
 pub use node::Node;
+pub use search::Found;

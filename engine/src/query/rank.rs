@@ -15,12 +15,21 @@ pub(super) fn top(
     count: usize,
 ) -> Result<Vec<(ChunkId, f32)>, Damage> {
     let scored = |id: ChunkId| (id, scores.get(id));
-    let mut chosen: Vec<(ChunkId, f32)> = if let Some(allowed) = allowed {
+    let chosen: Vec<(ChunkId, f32)> = if let Some(allowed) = allowed {
         allowed.iter().map(ChunkId).map(scored).collect()
     } else {
         let all = (0..).map(ChunkId).zip(scores.by_chunk.iter().copied());
         all.filter(|(_, score)| *score > 0.0).collect()
     };
+    best(snapshot, chosen, count)
+}
+
+/// The `count` best of some scored chunks, best first; among equals the lower key comes first.
+pub(super) fn best(
+    snapshot: &Snapshot,
+    mut chosen: Vec<(ChunkId, f32)>,
+    count: usize,
+) -> Result<Vec<(ChunkId, f32)>, Damage> {
     if count == 0 {
         return Ok(Vec::new());
     }

@@ -1,6 +1,7 @@
 //! Documents as they wait for a commit: everything derived from them is there, nothing has an id.
 
 use crate::distance;
+use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{Key, limits, name};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -50,6 +51,9 @@ impl StagedDocument {
         }
         object(&self.metadata)?;
         within("text", self.text.len(), limits::DOCUMENT_BYTES)?;
+        if self.chunks.len() > limits::DOCUMENT_CHUNKS {
+            return Err(format!("it has {} chunks, and may have {}", self.chunks.len(), limits::DOCUMENT_CHUNKS));
+        }
         let text_bytes = u32::try_from(self.text.len()).map_err(|error| error.to_string())?;
         let mut start = 0;
         for (ordinal, chunk) in self.chunks.iter().enumerate() {
@@ -119,7 +123,10 @@ impl StagedChunk {
         for mention in &self.mentions {
             let named = Key::of_entity(&name::name_key_text(&mention.name)) == mention.key;
             let placed = mention.ranges.iter().all(|range| range.start < range.end && range.end <= text_bytes);
-            if !named || !placed || mention.flags == 0 || !keys.insert(mention.key) {
+            within("a name", mention.name.len(), limits::NAME_BYTES)?;
+            within("a type", mention.kind.len(), limits::NAME_BYTES)?;
+            let flagged = mention.flags != 0 && mention.flags & !mention_flags::ALL == 0;
+            if !named || !placed || !flagged || !keys.insert(mention.key) {
                 return Err(format!("the mention of {:?} is malformed or there twice", mention.name));
             }
         }
@@ -176,6 +183,7 @@ impl StagedRelation {
     pub fn check(&self) -> Result<(), String> {
         for end in [&self.subject, &self.object] {
             within("a name", end.name.len(), limits::NAME_BYTES)?;
+            within("a type", end.kind.len(), limits::NAME_BYTES)?;
             if Key::of_entity(&name::name_key_text(&end.name)) != end.key {
                 return Err(format!("the name {:?} does not give its key", end.name));
             }

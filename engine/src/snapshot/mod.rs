@@ -4,6 +4,7 @@ mod open;
 mod views;
 
 pub use open::Faults;
+pub(crate) use open::no_head;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;

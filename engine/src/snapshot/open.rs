@@ -147,7 +147,7 @@ impl Snapshot {
 }
 
 /// A folder without `HEAD` is either empty or something else.
-fn no_head(disk: &dyn Vfs) -> OpenError {
+pub(crate) fn no_head(disk: &dyn Vfs) -> OpenError {
     let path = PathBuf::from(disk.describe());
     match disk.list(Folder::Root) {
         Ok(names) if !names.is_empty() => {

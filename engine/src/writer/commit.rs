@@ -126,7 +126,8 @@ impl Writer {
         Ok(Draft { manifest, written: Vec::new(), dropped })
     }
 
-    /// The number need not be new, since what follows it in the name is.
+    /// The number is above those of all files that count. A commit that was lost may have used it: what follows it in
+    /// the name is new.
     fn name_file(&mut self, env: &Env, before: &Snapshot, kind: FileKind) -> FileIdentity {
         let number = self.state.next_file;
         self.state.next_file = number.saturating_add(1);

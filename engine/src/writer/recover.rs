@@ -64,6 +64,12 @@ pub(super) fn open(env: &Env, create: bool) -> Result<Opened, OpenError> {
         return Err(OpenError::ReadOnly { path: path(), features });
     }
     sweep(disk, &snapshot, &state.manifest)?;
+    // A catalog that lost commits knows a lower number than the files that it names now.
+    let Manifest { segments, projections, .. } = snapshot.manifest();
+    let numbers = segments.iter().map(|entry| entry.file.number);
+    let numbers = numbers.chain(projections.iter().map(|entry| entry.file.number));
+    let above = numbers.max().map_or(0, |highest| highest.saturating_add(1));
+    state.next_file = state.next_file.max(above);
     Ok((lock, Writer { catalog, state, generation_floor, poisoned: None }, snapshot))
 }
 

@@ -46,8 +46,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     if report.missing.is_empty() {
         return Ok(Outcome::Done);
     }
-    let missing = report.missing.join(", ");
-    Err(Failure::NotFound(format!("not a document of this store: {missing}; the others were removed")))
+    let (missing, removed) = (report.missing.join(", "), counted(report.removed, "document was", "documents were"));
+    Err(Failure::NotFound(format!("not a document of this store: {missing}; {removed} removed")))
 }
 
 /// What `--json` prints.

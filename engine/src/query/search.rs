@@ -1,0 +1,78 @@
+//! The two legs of retrieval by themselves: BM25 and exact nearest neighbours, each with filters.
+
+use crate::distance;
+use crate::error::QueryError;
+use crate::query::filter::Filter;
+use crate::query::{legs, node, rank};
+use crate::snapshot::{Snapshot, Space};
+use hedgerow_format::ChunkId;
+use serde::Serialize;
+
+/// A chunk that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// Key of the chunk.
+    pub key: String,
+    /// Its score: BM25 or cosine.
+    pub score: f32,
+}
+
+impl Snapshot {
+    /// The chunks with the highest BM25 scores for the terms of a text, best first; those that hold none of them are not
+    /// found. Statistics count live chunks only. Reads the postings of the terms in every segment.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn search_terms(&self, text: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<Found>, QueryError> {
+        let allowed = filter.map(|filter| node::allowed(self, filter)).transpose()?;
+        let (mut scores, _) = legs::terms(self, text)?;
+        legs::restrict(&mut scores, allowed.as_ref());
+        self.found(rank::top(self, &scores, None, count)?)
+    }
+
+    /// The chunks whose vectors have the highest cosine with a vector, best first: exactly the nearest, and `count` of
+    /// them whenever `count` vectors of the space match the filter. Compares every vector of the space.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownSpace`], [`QueryError::Vector`] for a vector that does not fit or has no direction,
+    /// [`QueryError::Damaged`].
+    pub fn search_vectors(
+        &self,
+        space: &str,
+        vector: &[f32],
+        filter: Option<&Filter>,
+        count: usize,
+    ) -> Result<Vec<Found>, QueryError> {
+        let space = self.space(space)?;
+        let mut vector = vector.to_vec();
+        unit(space, &mut vector)?;
+        let mut cosines = legs::cosines(self, space, &vector)?;
+        if let Some(filter) = filter {
+            let allowed = node::allowed(self, filter)?;
+            cosines.retain(|(chunk, _)| allowed.contains(chunk.0));
+        }
+        self.found(rank::best(self, cosines, count)?)
+    }
+
+    /// The vector space with this name.
+    pub(super) fn space(&self, name: &str) -> Result<&Space, QueryError> {
+        let spaces = self.spaces()?;
+        spaces.iter().find(|space| space.name == name).ok_or_else(|| QueryError::UnknownSpace {
+            space: name.to_owned(),
+            known: spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    fn found(&self, ranked: Vec<(ChunkId, f32)>) -> Result<Vec<Found>, QueryError> {
+        ranked.into_iter().map(|(chunk, score)| Ok(Found { key: self.chunk(chunk)?.key()?, score })).collect()
+    }
+}
+
+/// Gives a question's vector length 1.
+pub(super) fn unit(space: &Space, vector: &mut [f32]) -> Result<(), QueryError> {
+    distance::normalise(vector).map_err(|fault| QueryError::Vector {
+        space: space.name.clone(),
+        expected: "a vector with a direction".into(),
+        found: fault.to_string(),
+    })
+}
