@@ -9,6 +9,7 @@ use crate::segment::Segment;
 use crate::snapshot::{Snapshot, Space, no_head};
 use crate::storage::{Env, FileFault, VerifiedFile};
 use hedgerow_format::file::FileKind;
+use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use serde::Serialize;
 
@@ -43,32 +44,47 @@ pub enum VerifyError {
 /// # Errors
 /// [`VerifyError`] when there is nothing to look at. What is wrong is no error: it is in [`Verified::problems`].
 pub fn verify(env: &Env, control: &dyn Control) -> Result<Verified, VerifyError> {
-    let disk = &*env.disk;
-    let mut verified = Verified::default();
-    let head = match manifest::read_head(disk) {
-        Ok(Some(head)) => head,
-        Ok(None) => return Err(no_head(disk).into()),
-        Err(OpenError::Damaged(damage)) => {
-            verified.problems.push(damage.to_string());
+    let mut tries = 0;
+    loop {
+        let head = manifest::read_head(&*env.disk);
+        let verified = verify_generation(env, head.as_ref().map_err(ToString::to_string), control)?;
+        // A writer that published meanwhile has swept what looks lost, and writes the catalog that looks torn.
+        let moved = || matches!((&head, manifest::read_head(&*env.disk)), (Ok(old), Ok(new)) if *old != new);
+        if verified.problems.is_empty() || tries == RETRIES || !moved() {
             return Ok(verified);
         }
-        Err(error) => return Err(error.into()),
+        tries += 1;
+    }
+}
+
+/// Times that `verify` starts again when a writer publishes meanwhile.
+const RETRIES: usize = 16;
+
+fn verify_generation(
+    env: &Env,
+    head: Result<&Option<Head>, String>,
+    control: &dyn Control,
+) -> Result<Verified, VerifyError> {
+    let mut verified = Verified::default();
+    let head = match head {
+        Ok(Some(head)) => head,
+        Ok(None) => return Err(no_head(&*env.disk).into()),
+        Err(problem) => {
+            verified.problems.push(problem);
+            return Ok(verified);
+        }
     };
     verified.generation = head.generation;
     verified.files = 1;
     if let Err(reason) = Catalog::check(env, head.store) {
         verified.problems.push(reason.to_string());
     }
-    let entry = manifest::entry_of(&head);
+    let entry = manifest::entry_of(head);
     verified.count(&entry);
-    let manifest = match manifest::read(disk, head.store, &entry) {
-        Ok(manifest) => manifest,
-        Err(fault) => {
-            verified.problems.push(message(fault));
-            return Ok(verified);
-        }
-    };
-    verified.files(env, &manifest, control)?;
+    match manifest::read(&*env.disk, head.store, &entry) {
+        Ok(manifest) => verified.files(env, &manifest, control)?,
+        Err(fault) => verified.problems.push(message(fault)),
+    }
     Ok(verified)
 }
 

@@ -5,10 +5,10 @@ use crate::manifest;
 use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::{REFRESH, Snapshot};
-use crate::storage::{Env, FileFault, Folder, VerifiedFile, Vfs};
-use hedgerow_format::ChunkId;
+use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{Manifest, ProjectionEntry};
+use hedgerow_format::{ChunkId, FormatError};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::io;
@@ -47,15 +47,20 @@ impl Snapshot {
             };
             let opened = manifest::read(disk, head.store, &manifest::entry_of(&head))
                 .and_then(|manifest| Self::of_manifest(disk, manifest, None));
-            match opened {
-                Ok(snapshot) => return Ok(snapshot),
-                // A later commit was published and the sweep took a file of the one that `HEAD` named before.
-                Err(FileFault::Storage(fault)) if fault.source.kind() == io::ErrorKind::NotFound && tries < RETRIES => {
-                    tries += 1;
-                }
-                Err(FileFault::Storage(fault)) => return Err(fault.into()),
-                Err(FileFault::Damage(damage)) => return Err(damage.into()),
+            // Where something is missing, a later commit may have been published and swept it.
+            let lacks = match &opened {
+                Ok(snapshot) => !snapshot.faults.messages.is_empty(),
+                Err(FileFault::Storage(fault)) => fault.source.kind() == io::ErrorKind::NotFound,
+                Err(FileFault::Damage(_)) => false,
+            };
+            if lacks && tries < RETRIES && manifest::read_head(disk)?.as_ref() != Some(&head) {
+                tries += 1;
+                continue;
             }
+            return opened.map_err(|fault| match fault {
+                FileFault::Storage(fault) => fault.into(),
+                FileFault::Damage(damage) => damage.into(),
+            });
         }
     }
 
@@ -84,8 +89,26 @@ impl Snapshot {
             spaces: OnceLock::new(),
         };
         snapshot.bury().map_err(FileFault::Damage)?;
-        snapshot.open_projections(disk, before);
+        snapshot.open_projections(disk, before)?;
         Ok(snapshot)
+    }
+
+    /// Checks every byte and every invariant of the files that `before` does not have, so that nothing is published which
+    /// `verify` would refuse.
+    pub(crate) fn verify_beside(&self, before: &Self) -> Result<(), Damage> {
+        let known = |segment: &Segment| before.segments.iter().any(|known| known.entry() == segment.entry());
+        self.segments.iter().filter(|segment| !known(segment)).try_for_each(|segment| segment.verify())?;
+        for entry in self.manifest.projections.iter().filter(|entry| !before.manifest.projections.contains(entry)) {
+            if let Some(links) = self.links.iter().find(|links| links.entry() == entry) {
+                links.verify()?;
+            } else if let Some(edges) = self.edges.iter().find(|edges| edges.entry() == entry) {
+                edges.verify()?;
+            } else {
+                let file = format!("projection {}", entry.file.number);
+                return Err(Damage { file, source: FormatError::Hash { what: "the projection" } });
+            }
+        }
+        Ok(())
     }
 
     /// Gathers the tombstones of all segments.
@@ -110,21 +133,25 @@ impl Snapshot {
         Ok(())
     }
 
-    /// A projection that can't be opened is left out and said so: it is made from facts and can be made again.
-    fn open_projections(&mut self, disk: &dyn Vfs, before: Option<&Self>) {
+    /// A projection that is missing or damaged is left out and said so: it is made from facts and can be made again.
+    /// What the system refuses is an error: it may be there later.
+    fn open_projections(&mut self, disk: &dyn Vfs, before: Option<&Self>) -> Result<(), FileFault> {
         for entry in self.manifest.projections.clone() {
             let opened = match FileKind::from_number(entry.kind) {
                 Some(FileKind::Edges) => self.open_edges(disk, &entry, before),
                 _ => self.open_links(disk, &entry, before),
             };
-            if let Err(fault) = opened {
-                let reason = match fault {
-                    FileFault::Storage(fault) => fault.to_string(),
-                    FileFault::Damage(damage) => damage.to_string(),
-                };
-                self.faults.messages.push(format!("a projection cannot be read ({reason}); {REFRESH}"));
-            }
+            let reason = match opened {
+                Ok(()) => continue,
+                Err(FileFault::Storage(fault)) if fault.source.kind() != io::ErrorKind::NotFound => {
+                    return Err(FileFault::Storage(fault));
+                }
+                Err(FileFault::Storage(fault)) => fault.to_string(),
+                Err(FileFault::Damage(damage)) => damage.to_string(),
+            };
+            self.faults.messages.push(format!("a projection cannot be read ({reason}); {REFRESH}"));
         }
+        Ok(())
     }
 
     fn open_links(&mut self, disk: &dyn Vfs, entry: &ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
@@ -146,13 +173,12 @@ impl Snapshot {
     }
 }
 
-/// A folder without `HEAD` is either empty or something else.
+/// A folder without `HEAD` is empty, a store that is being made, or something else.
 pub(crate) fn no_head(disk: &dyn Vfs) -> OpenError {
     let path = PathBuf::from(disk.describe());
-    match disk.list(Folder::Root) {
-        Ok(names) if !names.is_empty() => {
-            OpenError::NotAStore { path, found: format!("a folder without HEAD, with files such as {}", names[0]) }
-        }
-        _ => OpenError::NotFound { path },
+    let names = disk.list(Folder::Root).unwrap_or_default();
+    match names.iter().find(|name| FileName::parse(Folder::Root, name).is_none()) {
+        Some(name) => OpenError::NotAStore { path, found: format!("a folder without HEAD, with files such as {name}") },
+        None => OpenError::NotFound { path },
     }
 }

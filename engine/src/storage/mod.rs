@@ -54,7 +54,7 @@ pub trait Vfs: Send + Sync + Debug {
     /// # Errors
     /// Those of the system; none when the folder is missing, which reads as empty.
     fn list(&self, folder: Folder) -> io::Result<Vec<String>>;
-    /// Makes a folder durable, unless it is there.
+    /// Makes a folder where it is missing, and its name durable.
     ///
     /// # Errors
     /// Those of the system.

@@ -77,15 +77,18 @@ impl Vfs for RealDisk {
 
     fn make_folder(&self, folder: Folder) -> io::Result<()> {
         let path = self.folder(folder);
-        if path.is_dir() {
+        if path.is_dir() && folder != Folder::Root {
+            // Its name is synced with the root, which every commit syncs.
             return Ok(());
         }
-        // Every folder that is made needs its parent synced, up to the first that was there.
-        let missing: Vec<&Path> =
-            path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir()).collect();
+        // Every folder that is made needs its parent synced, up to the first that was there; the store's own always, since
+        // it may have been made a moment ago.
+        let missing = path.ancestors().skip(1).take_while(|path| !path.as_os_str().is_empty() && !path.is_dir());
+        let made: Vec<&Path> = std::iter::once(path.as_path()).chain(missing).collect();
         fs::create_dir_all(&path)?;
-        missing.iter().try_for_each(|made| {
-            sync_path(made.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+        made.iter().try_for_each(|made| {
+            let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
+            sync_path(parent.unwrap_or(Path::new(".")))
         })
     }
 
@@ -97,9 +100,9 @@ impl Vfs for RealDisk {
         let mut file = options().read(true).write(true).create(true).truncate(false).open(self.path(name))?;
         match file.try_lock() {
             Ok(()) => {
-                // Who holds the lock, for the error that another writer gets; the lock itself is the system's.
-                file.set_len(0)?;
-                file.write_all(format!("process {}\n", std::process::id()).as_bytes())?;
+                // Who holds the lock, for the error that another writer gets; the lock itself is the system's, and a
+                // full disk must not keep a writer from deleting.
+                file.set_len(0).and_then(|()| writeln!(file, "process {}", std::process::id())).ok();
                 Ok(Some(Box::new(file)))
             }
             Err(TryLockError::WouldBlock) => Ok(None),

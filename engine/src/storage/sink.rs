@@ -50,9 +50,9 @@ pub fn write_file(
 ) -> Result<FileEntry, WriteFault> {
     let FileIdentity { kind, number, random, .. } = identity;
     let name = FileName::Numbered { kind, number, random };
+    let file = disk.create_new(&name).map_err(|error| WriteFault::Storage(at("create", &name)(error)))?;
     let write = || -> io::Result<Finished> {
-        let appender = Appender { file: disk.create_new(&name)?, position: 0 };
-        let (finished, sink) = build(BufWriter::with_capacity(256 * 1024, appender))?;
+        let (finished, sink) = build(BufWriter::with_capacity(256 * 1024, Appender { file, position: 0 }))?;
         let appender = sink.into_inner().map_err(io::IntoInnerError::into_error)?;
         appender.file.write_at(&finished.header, 0)?;
         appender.file.sync()?;

@@ -4,9 +4,9 @@ use crate::catalog::State;
 use crate::error::{CommitError, StorageError};
 use crate::manifest;
 use crate::projection::{EdgesData, LinksData, build_edges, build_links};
-use crate::segment::{Place, Segment, build};
+use crate::segment::{Place, build};
 use crate::snapshot::Snapshot;
-use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs, WriteFault, at, at_folder, write_file};
+use crate::storage::{Env, FileFault, FileName, Folder, Vfs, WriteFault, at, at_folder, write_file};
 use crate::writer::Writer;
 use crate::writer::resolve::Resolved;
 use hedgerow_format::FormatError;
@@ -200,26 +200,8 @@ fn prepare(
     }
     let opened = manifest::read(disk, draft.manifest.store, &entry)
         .and_then(|manifest| Snapshot::of_manifest(disk, manifest, Some(before)))
-        .and_then(|snapshot| check_new(disk, before, &snapshot).map(|()| snapshot));
+        .and_then(|snapshot| snapshot.verify_beside(before).map(|()| snapshot).map_err(FileFault::Damage));
     Ok((entry, opened.map_err(file_fault)?, removed))
-}
-
-/// Never publish what cannot be read: every block of every new file is checked.
-fn check_new(disk: &dyn Vfs, before: &Snapshot, after: &Snapshot) -> Result<(), FileFault> {
-    let known: BTreeSet<u64> = before.segments().iter().map(|segment| segment.entry().file.number).collect();
-    for segment in after.segments() {
-        let segment: &Segment = segment;
-        if !known.contains(&segment.entry().file.number) {
-            segment.file().check_all().map_err(FileFault::Damage)?;
-        }
-    }
-    let old = &before.manifest().projections;
-    for entry in after.manifest().projections.iter().filter(|entry| !old.contains(entry)) {
-        let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
-        let file = VerifiedFile::open(disk, kind, after.manifest().store, &entry.file)?;
-        file.check_all().map_err(FileFault::Damage)?;
-    }
-    Ok(())
 }
 
 /// Removes a file; one that is gone already is no error.

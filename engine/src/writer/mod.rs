@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::Env;
 use std::fmt::Debug;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// An open store: one writer, any number of snapshots.
 #[derive(Debug)]
@@ -74,8 +74,7 @@ impl Store {
     /// # Errors
     /// [`CommitError`]. After [`CommitError::Unknown`] the store refuses to write until it is opened again.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.check()?;
+        let mut writer = self.lock()?;
         let before = self.snapshot();
         let resolved = resolve::resolve(&before, batch)?;
         if resolved.is_empty() {
@@ -92,24 +91,27 @@ impl Store {
         made_from: &Snapshot,
         projected: Vec<Projected>,
     ) -> Result<(), CommitError> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.check()?;
+        let mut writer = self.lock()?;
         let before = self.snapshot();
         let snapshot = writer.commit_projections(&self.env, &before, made_from, projected)?;
         self.swap(snapshot);
         Ok(())
     }
 
+    /// The writer, unless an earlier commit failed halfway or panicked.
+    fn lock(&self) -> Result<MutexGuard<'_, Writer>, CommitError> {
+        let writer = self.writer.lock().unwrap_or_else(|poisoned| {
+            let mut writer = poisoned.into_inner();
+            writer.poisoned.get_or_insert_with(|| "it panicked".into());
+            writer
+        });
+        match &writer.poisoned {
+            Some(reason) => Err(CommitError::Poisoned { reason: reason.clone() }),
+            None => Ok(writer),
+        }
+    }
+
     fn swap(&self, snapshot: Snapshot) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
-    }
-}
-
-impl Writer {
-    fn check(&self) -> Result<(), CommitError> {
-        match &self.poisoned {
-            Some(reason) => Err(CommitError::Poisoned { reason: reason.clone() }),
-            None => Ok(()),
-        }
     }
 }

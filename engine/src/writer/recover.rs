@@ -3,74 +3,89 @@
 use crate::catalog::{Catalog, State};
 use crate::error::{OpenError, StorageError};
 use crate::manifest;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, no_head};
 use crate::storage::{Access, Env, FileFault, FileName, Folder, VFile, Vfs, WriteFault, at, at_folder};
 use crate::writer::Writer;
 use crate::writer::commit::remove;
 use hedgerow_format::file::FileKind;
-use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::io;
 use std::path::PathBuf;
 
 type Opened = (Box<dyn Debug + Send + Sync>, Writer, Snapshot);
 
-/// Takes the lock, finds out what is true, publishes it again where that is needed, and sweeps orphans. A crash anywhere
-/// in here changes nothing.
+/// Takes the lock, finds out what is true, publishes it, and sweeps orphans. A crash anywhere in here changes nothing.
 pub(super) fn open(env: &Env, create: bool) -> Result<Opened, OpenError> {
     let disk = &*env.disk;
     let path = || PathBuf::from(disk.describe());
-    let there = |name: FileName| match disk.open(&name, Access::Read) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(at("open", &name)(error)),
-    };
-    let list = |folder| disk.list(folder).map_err(at_folder("list", folder));
-    let catalog_there = there(FileName::Catalog)?;
-    if !catalog_there && !create && !there(FileName::Head)? && list(Folder::Segments)?.is_empty() {
-        return Err(OpenError::NotFound { path: path() });
+    if is_bare(disk)? {
+        if !there(disk, FileName::Catalog)? {
+            if !create {
+                return Err(no_head(disk));
+            }
+            refuse_foreign(disk)?;
+        }
+        disk.make_folder(Folder::Root).map_err(at_folder("create", Folder::Root))?;
     }
-    if !catalog_there && !there(FileName::Head)? {
-        refuse_foreign(disk)?;
-    }
-    disk.make_folder(Folder::Root).map_err(at_folder("create", Folder::Root))?;
     let lock = disk.try_lock(&FileName::Lock).map_err(at("lock", &FileName::Lock))?;
     let lock = lock.ok_or_else(|| OpenError::Locked { path: path(), holder: holder(disk) })?;
-    if !there(FileName::Catalog)? {
-        if there(FileName::Head)? || !list(Folder::Segments)?.is_empty() {
-            return Err(OpenError::MissingCatalog { path: path() });
-        }
+    remove_unfinished(disk)?;
+    // A creation is complete only when HEAD stands; until then it is done again.
+    if is_bare(disk)? {
         create_store(env)?;
+    } else if !there(disk, FileName::Catalog)? {
+        return Err(OpenError::MissingCatalog { path: path() });
+    }
+    for folder in Folder::INNER {
+        disk.make_folder(folder).map_err(at_folder("create", folder))?;
     }
     let (mut catalog, mut state) = Catalog::open(env)?;
-    let head = manifest::read_head(disk);
-    let mut generation_floor = 0;
-    if let Ok(Some(head)) = &head
-        && head.store == state.store
-        && head.generation > state.manifest.number
-    {
-        generation_floor = head.generation;
-        adopt(env, head, &mut catalog, &mut state)?;
-    }
+    let generation_floor = adopt_newer_head(env, &mut catalog, &mut state)?;
     let snapshot = manifest::read(disk, state.store, &state.manifest)
         .and_then(|manifest| Snapshot::of_manifest(disk, manifest, None))
         .map_err(fault)?;
-    let published = head.ok().flatten().is_some_and(|head| manifest::entry_of(&head) == state.manifest);
-    if !published {
-        manifest::publish(disk, env.random(), state.store, &state.manifest)?;
-    }
     if let Some(features) = snapshot.unknown_features() {
         return Err(OpenError::ReadOnly { path: path(), features });
     }
+    // Also where HEAD reads as it should: its name may be in memory only, and the sweep must not come before it.
+    manifest::publish(disk, env.random(), state.store, &state.manifest)?;
     sweep(disk, &snapshot, &state.manifest)?;
-    // A catalog that lost commits knows a lower number than the files that it names now.
-    let Manifest { segments, projections, .. } = snapshot.manifest();
-    let numbers = segments.iter().map(|entry| entry.file.number);
-    let numbers = numbers.chain(projections.iter().map(|entry| entry.file.number));
-    let above = numbers.max().map_or(0, |highest| highest.saturating_add(1));
-    state.next_file = state.next_file.max(above);
+    state.next_file = state.next_file.max(above_all_files(&snapshot));
     Ok((lock, Writer { catalog, state, generation_floor, poisoned: None }, snapshot))
+}
+
+fn there(disk: &dyn Vfs, name: FileName) -> Result<bool, StorageError> {
+    match disk.open(&name, Access::Read) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(at("open", &name)(error)),
+    }
+}
+
+/// Whether nothing was ever committed here.
+fn is_bare(disk: &dyn Vfs) -> Result<bool, StorageError> {
+    let segments = disk.list(Folder::Segments).map_err(at_folder("list", Folder::Segments))?;
+    Ok(segments.is_empty() && !there(disk, FileName::Head)?)
+}
+
+/// Removes what a crash left under names that are given only for a moment.
+fn remove_unfinished(disk: &dyn Vfs) -> Result<(), StorageError> {
+    for name in disk.list(Folder::Root).map_err(at_folder("list", Folder::Root))? {
+        if let Some(name @ (FileName::NewHead(_) | FileName::NewCatalog(_))) = FileName::parse(Folder::Root, &name) {
+            remove(disk, &name).ok();
+        }
+    }
+    Ok(())
+}
+
+/// A catalog that lost commits knows a lower number than the files that it names now.
+fn above_all_files(snapshot: &Snapshot) -> u64 {
+    let Manifest { segments, projections, .. } = snapshot.manifest();
+    let segments = segments.iter().map(|entry| entry.file.number);
+    let numbers = segments.chain(projections.iter().map(|entry| entry.file.number));
+    numbers.max().map_or(0, |highest| highest.saturating_add(1))
 }
 
 /// A folder that holds other things is not made a store.
@@ -95,12 +110,10 @@ fn holder(disk: &dyn Vfs) -> String {
     read().filter(|holder| !holder.is_empty()).map(|holder| format!(" ({holder})")).unwrap_or_default()
 }
 
-/// Folders, an empty manifest, then the catalog that makes it true.
+/// An empty manifest, then the catalog that makes it true; `open` publishes it.
 fn create_store(env: &Env) -> Result<(), OpenError> {
     let disk = &*env.disk;
-    for folder in Folder::INNER {
-        disk.make_folder(folder).map_err(at_folder("create", folder))?;
-    }
+    disk.make_folder(Folder::Manifests).map_err(at_folder("create", Folder::Manifests))?;
     let mut store = [0; 16];
     let (first, second) = store.split_at_mut(8);
     first.copy_from_slice(&env.random().to_le_bytes());
@@ -114,23 +127,36 @@ fn create_store(env: &Env) -> Result<(), OpenError> {
     Catalog::create(env, &State { store, manifest: entry, next_file: 1 })
 }
 
-/// `HEAD` names a later generation than the catalog: a sync lied about the catalog. If all of that generation is there,
-/// it was published and so acknowledged; else its numbers are skipped.
-fn adopt(env: &Env, head: &Head, catalog: &mut Catalog, state: &mut State) -> Result<(), OpenError> {
-    let entry = manifest::entry_of(head);
+/// Where `HEAD` names a later generation than the catalog, a sync lied about the catalog or an old copy of it was put
+/// back. If all of that generation is there, it was published and so acknowledged: it is made true. Else its number is
+/// skipped: the generation that is returned is the highest that must not be given again.
+fn adopt_newer_head(env: &Env, catalog: &mut Catalog, state: &mut State) -> Result<u64, OpenError> {
+    let head = match manifest::read_head(&*env.disk) {
+        Err(OpenError::Damaged(_)) | Ok(None) => return Ok(0),
+        Err(error) => return Err(error),
+        Ok(Some(head)) => head,
+    };
+    if head.store != state.store || head.generation <= state.manifest.number {
+        return Ok(0);
+    }
+    let entry = manifest::entry_of(&head);
     let opened = manifest::read(&*env.disk, state.store, &entry)
         .and_then(|manifest| Snapshot::of_manifest(&*env.disk, manifest, None));
-    let Ok(snapshot) = opened else { return Ok(()) };
-    if snapshot.segments().iter().any(|segment| segment.verify().is_err()) {
-        return Ok(());
+    let whole = match opened {
+        Ok(snapshot) => snapshot.segments().iter().all(|segment| segment.verify().is_ok()),
+        // What the system refuses now may be there later: nothing is given up for it.
+        Err(FileFault::Storage(error)) if error.source.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        Err(_) => false,
+    };
+    if whole {
+        let adopted = State { manifest: entry, ..state.clone() };
+        catalog.commit(&adopted, &[], &[]).map_err(|error| OpenError::CatalogDamaged {
+            path: PathBuf::from(env.disk.describe()),
+            reason: error.to_string(),
+        })?;
+        *state = adopted;
     }
-    let adopted = State { manifest: entry, ..state.clone() };
-    catalog.commit(&adopted, &[], &[]).map_err(|error| OpenError::CatalogDamaged {
-        path: PathBuf::from(env.disk.describe()),
-        reason: error.to_string(),
-    })?;
-    *state = adopted;
-    Ok(())
+    Ok(head.generation)
 }
 
 /// Removes every file of ours that the generation does not name.
@@ -145,10 +171,8 @@ fn sweep(disk: &dyn Vfs, snapshot: &Snapshot, manifest: &FileEntry) -> Result<()
         let mut swept = false;
         for name in disk.list(folder).map_err(at_folder("list", folder))? {
             let Some(name) = FileName::parse(folder, &name) else { continue };
-            if !named.contains(&name) {
-                remove(disk, &name)?;
-                swept = true;
-            }
+            // One that the system does not let go is tried again at the next open.
+            swept |= !named.contains(&name) && remove(disk, &name).is_ok();
         }
         if swept {
             disk.sync_folder(folder).map_err(at_folder("sync", folder))?;

@@ -70,11 +70,13 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
             spaces.check(&document.name, vector)?;
         }
     }
-    let mut latest: BTreeMap<(Target, String), StagedVector> = BTreeMap::new();
+    // A document stands for its only chunk: of two vectors for one chunk the later counts, however it is named.
+    let mut latest: BTreeMap<(String, u32, String), (Target, StagedVector)> = BTreeMap::new();
     for (target, vector) in vectors {
-        latest.insert((target, vector.space.clone()), vector);
+        let place = (target.document.clone(), target.chunk.unwrap_or(0), vector.space.clone());
+        latest.insert(place, (target, vector));
     }
-    for ((target, _), vector) in latest {
+    for (target, vector) in latest.into_values() {
         vector.check().map_err(|reason| malformed(&target, reason))?;
         spaces.check(&target.document, &vector)?;
         resolved.set_vector(snapshot, &mut staged, &target, vector)?;
