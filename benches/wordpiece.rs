@@ -1,4 +1,4 @@
-//! WordPiece beside the `tokenizers` crate: the same ids on every passage, and how fast.
+//! `WordPiece` beside the `tokenizers` crate: the same ids on every passage, and how fast.
 
 use hedgerow_benches::{data, passages, timed};
 use hedgerow_cli::embed::StaticTable;

@@ -9,6 +9,7 @@ mod history;
 mod house;
 mod kill;
 mod overlay;
+mod regressions;
 mod retrieval;
 mod store;
 mod stores;

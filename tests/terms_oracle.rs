@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::stores::Place;
-use hedgerow::{Batch, Document, Models, Pipeline, Question, Quiet, Snapshot, Store, Strategy};
+use hedgerow::{Batch, Document, Models, Pipeline, Question, Quiet, Snapshot, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};

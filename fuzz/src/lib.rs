@@ -77,7 +77,8 @@ fn read(kind: FileKind, file: &Whole<'_>, shape: SegmentShape) {
 }
 
 fn texts(file: &Whole<'_>) {
-    let (Ok(documents), Ok(blocks)) = (file.rows::<DocumentRow>(SectionKind::Documents), file.rows(SectionKind::TextBlocks))
+    let (Ok(documents), Ok(blocks)) =
+        (file.rows::<DocumentRow>(SectionKind::Documents), file.rows(SectionKind::TextBlocks))
     else {
         return;
     };

@@ -1,0 +1,125 @@
+//! Faults that a review or a fuzzer found once, so that their kind does not come back.
+
+use crate::stores::{Place, change, document, put, texts, vector};
+use hedgerow::{Batch, Env, Filter, Quiet, Snapshot, StagedVector, Target, verify};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz;
+
+fn target(document: &str, chunk: Option<u32>) -> Target {
+    Target { document: document.into(), chunk }
+}
+
+#[test]
+fn two_vectors_for_one_chunk_under_two_names_are_one_and_the_later_stays() {
+    let place = Place::new();
+    let store = place.open();
+    put(&store, &[("a", "One."), ("b", "Two.")]);
+    for (first, second) in [(None, Some(0)), (Some(0), None)] {
+        let mut batch = Batch::default();
+        let other = |components: &[f32]| StagedVector { space: "other".into(), ..vector(components) };
+        batch.set_vector(target("a", first), other(&[1.0]));
+        batch.set_vector(target("a", second), other(&[0.6, 0.8]));
+        store.commit(batch).expect("the batch is sound");
+        let question = &vector(&[0.6, 0.8]).components;
+        let found = place.read().search_vectors("other", question, None, 5).expect("the space is there");
+        assert_eq!((found.len(), found[0].key.as_str(), found[0].score), (1, "a#0", 1.0));
+        assert_eq!(problems(&place), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_folder_that_a_copy_left_out_is_made_again() {
+    let place = Place::new();
+    put(&place.open(), &[("a", "Alice owns Bridge.")]);
+    fs::remove_dir_all(place.path().join("projections")).expect("the folder is there");
+    let store = place.open();
+    store.refresh(&Quiet).expect("links can be written");
+    assert!(store.snapshot().incomplete().is_empty());
+}
+
+#[test]
+fn readers_and_verify_beside_a_writer_see_whole_generations_and_no_faults() {
+    let place = Place::new();
+    let store = place.open();
+    put(&store, &[("a", "Alice owns Bridge.")]);
+    store.refresh(&Quiet).expect("links can be written");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let read = || {
+            let (mut generation, mut opened) = (0, 0);
+            while !done.load(Ordering::Relaxed) {
+                let snapshot = Snapshot::open(place.path()).expect("a generation is always published");
+                assert!(snapshot.generation() >= generation, "generations only grow");
+                generation = snapshot.generation();
+                assert_eq!(snapshot.faults().messages, Vec::<String>::new());
+                let held = texts(&snapshot);
+                assert!(held.len() == 1 || held.len() == 3, "a batch is seen whole or not at all: {held:?}");
+                opened += 1;
+            }
+            opened
+        };
+        let readers = [threads.spawn(read), threads.spawn(read)];
+        let verifier = threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(problems(&place), Vec::<String>::new());
+            }
+        });
+        for round in 0..40 {
+            let put = vec![document("b", &format!("Ely owns Dover {round}.")), document("c", "Carol met Alice.")];
+            change(&store, put, &[]);
+            store.refresh(&Quiet).expect("links can be written");
+            change(&store, Vec::new(), &["b", "c"]);
+        }
+        done.store(true, Ordering::Relaxed);
+        verifier.join().expect("verify found nothing");
+        for reader in readers {
+            assert!(reader.join().expect("the reader saw no fault") > 0);
+        }
+    });
+}
+
+#[test]
+fn nearest_neighbours_are_as_many_as_asked_for_whenever_they_match_the_filter() {
+    let place = Place::new();
+    let store = place.open();
+    let documents = (0_u8..40).map(|number| {
+        let mut given = document(&format!("d{number:02}"), &format!("Alice {number}."));
+        given.metadata.insert("odd".into(), (number % 2 == 1).into());
+        given
+    });
+    change(&store, documents.collect(), &[]);
+    let mut batch = Batch::default();
+    for number in 0_u8..40 {
+        let angle = f32::from(number) * 0.07;
+        let space = StagedVector { space: "arc".into(), ..vector(&[angle.cos(), angle.sin()]) };
+        batch.set_vector(target(&format!("d{number:02}"), None), space);
+    }
+    store.commit(batch).expect("the batch is sound");
+    let odd = Filter::parse("metadata.odd = true").expect("it is a filter");
+    let snapshot = place.read();
+    let find = |count| snapshot.search_vectors("arc", &vector(&[1.0]).components, Some(&odd), count);
+    let keys = |count| find(count).expect("the space is there").into_iter().map(|found| found.key).collect::<Vec<_>>();
+    assert_eq!(keys(3), ["d01#0", "d03#0", "d05#0"]);
+    // The last ones point the other way: their cosine is below zero, and they match all the same.
+    assert_eq!(keys(20).len(), 20);
+    assert_eq!(keys(50).len(), 20);
+}
+
+#[test]
+fn the_fuzzers_corpus_finds_nothing() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/files");
+    let mut replayed = 0;
+    for entry in fs::read_dir(corpus).expect("the corpus is in the repository") {
+        let path = entry.expect("a file").path();
+        fuzz::files(&fs::read(&path).expect("a file"));
+        replayed += 1;
+    }
+    assert!(replayed >= 8, "only {replayed} files");
+}
+
+fn problems(place: &Place) -> Vec<String> {
+    verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet).expect("there is a store").problems
+}
