@@ -9,6 +9,9 @@ use crate::segment::{
 use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
 use crate::{FormatError, Rows, TextRef, limits};
 
+/// Bytes of text that are read at once, unless one document has more.
+const TEXT_READ_BYTES: u64 = 1 << 20;
+
 /// What the manifest says of a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentShape {
@@ -98,16 +101,28 @@ fn text<S: Sections>(file: &S) -> Result<(), FormatError> {
         raw = raw.saturating_add(u64::from(block.length_raw));
     }
     require(offset == view.bytes.len() as u64, SectionKind::Text, "S-TXT-2", blocks.len())?;
-    let mut end = 0;
-    for (row, document) in documents.iter().enumerate() {
-        end = document.text_offset.saturating_add(u64::from(document.text_bytes));
-        let text = view.read(document.text_offset..end)?;
-        let first = to_usize(document.first_chunk);
-        for chunk in chunks.range(first..first.saturating_add(to_usize(document.chunks))) {
-            let whole = text.is_char_boundary(to_usize(chunk.start)) && text.is_char_boundary(to_usize(chunk.end));
+    let mut row = 0_usize;
+    while let Some(first) = documents.get(row) {
+        // Documents are read together, so that a block that holds many of them is decompressed once.
+        let end_of = |document: &DocumentRow| document.text_offset.saturating_add(u64::from(document.text_bytes));
+        let near = |document: &DocumentRow| end_of(document).saturating_sub(first.text_offset) <= TEXT_READ_BYTES;
+        let together = documents.range(row..documents.len()).skip(1).take_while(near).count().saturating_add(1);
+        let run: Vec<DocumentRow> = documents.range(row..row.saturating_add(together)).collect();
+        let text = view.read(first.text_offset..run.last().map_or(first.text_offset, end_of))?;
+        for document in run {
+            let start = document.text_offset.saturating_sub(first.text_offset);
+            let place = |byte: u32| usize::try_from(start.saturating_add(u64::from(byte))).unwrap_or(usize::MAX);
+            let at = to_usize(document.first_chunk);
+            let chunks = chunks.range(at..at.saturating_add(to_usize(document.chunks)));
+            let mut ends = chunks.flat_map(|chunk| [chunk.start, chunk.end]).chain([0, document.text_bytes]);
+            let whole = ends.all(|byte| text.is_char_boundary(place(byte)));
             require(whole, SectionKind::Chunks, "S-CHK-5", row)?;
+            row = row.saturating_add(1);
         }
     }
+    let end = documents
+        .get(documents.len().saturating_sub(1))
+        .map_or(0, |last| last.text_offset.saturating_add(u64::from(last.text_bytes)));
     require(end == raw, SectionKind::TextBlocks, "S-TXT-3", blocks.len())
 }
 
