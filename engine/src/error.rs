@@ -35,6 +35,12 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
+    /// There is a store without `HEAD`.
+    #[error("HEAD of {path} is missing: the next command that writes to the store publishes it again")]
+    NoHead {
+        /// The path.
+        path: PathBuf,
+    },
     /// There is something else at this path.
     #[error("{path} is not a Hedgerow store: {found}")]
     NotAStore {
@@ -156,7 +162,7 @@ pub enum QueryError {
         key: String,
     },
     /// The vector space that was asked for is not there.
-    #[error("this store has no vector space {space}; it has: {known}")]
+    #[error("this store has no vector space {space}; it has {known}")]
     UnknownSpace {
         /// The space that was asked for.
         space: String,

@@ -74,7 +74,7 @@ pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple
 pub use crate::maintain::{EdgeStats, SpaceStats, Stats, Verified, VerifyError, verify};
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 pub use crate::project::EdgeError;
-pub use crate::query::filter::{Filter, FilterError};
+pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges, EntityLine,
     ExpandOptions, Expansion, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge,
@@ -85,6 +85,7 @@ pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Stat
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
+pub use hedgerow_format::{ChunkId, DocumentId, Key};
 
 /// The README's code is a test.
 #[cfg(doctest)]

@@ -26,7 +26,9 @@ pub trait Embed: Sync {
 
 /// Finds the entities and relations that a passage speaks of.
 ///
-/// Called once a chunk, from several threads at once; the result must depend on the arguments alone.
+/// Called once a chunk, from several threads at once; the result must depend on the arguments alone. A range outside the
+/// text rejects the document. Left out without a word: names that no letter or digit is in, or longer than 4 KiB, and
+/// relations without a label, with a weight that is not finite and above zero, or from an entity to itself.
 pub trait Extract: Sync {
     /// Identity of the extractor; a change of it makes documents be read anew.
     fn model(&self) -> &str;

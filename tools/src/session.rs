@@ -91,22 +91,22 @@ pub struct Progress {
 impl Progress {
     fn new(what: &str) -> Progress {
         WORKING.fetch_add(1, Ordering::SeqCst);
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        if io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        let progress = Progress { bar };
+        let progress = Progress { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()) };
+        // Before anything is drawn, so that the bar has its style from the first frame on.
         progress.say(what);
+        if io::stderr().is_terminal() {
+            progress.bar.set_draw_target(ProgressDrawTarget::stderr());
+            progress.bar.enable_steady_tick(Duration::from_millis(200));
+        }
         progress
     }
 
     /// Goes on with another part of the work, whose size is not known yet.
     pub fn say(&self, what: &str) {
-        self.bar.unset_length();
-        self.bar.set_position(0);
         self.style("{spinner} {msg}");
         self.bar.set_message(what.to_owned());
+        self.bar.unset_length();
+        self.bar.set_position(0);
     }
 
     /// Lets `write` write to the terminal without the bar in between.

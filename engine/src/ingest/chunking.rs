@@ -53,7 +53,7 @@ impl Chunking {
                 start = fresh;
                 continue;
             }
-            let cut = best_cut(text, start, limit, done);
+            let cut = before_heading(text, start, done, best_cut(text, start, limit, done));
             chunks.push(start..cut.end);
             done = cut.end;
             start = if cut.strength == Strength::Paragraph {
@@ -100,6 +100,19 @@ fn best_cut(text: &str, start: usize, limit: usize, done: usize) -> Cut {
         let end = if whole > done.max(start) { whole } else { text[..limit].trim_end().len() };
         Cut { strength: Strength::Character, end, next: skip_space(text, end) }
     })
+}
+
+/// Headings (lines that begin with `#`) that would end a chunk go with what follows them.
+fn before_heading(text: &str, start: usize, done: usize, mut cut: Cut) -> Cut {
+    while let Some(line) = text[start..cut.end].rfind('\n') {
+        let end = start + text[start..start + line].trim_end().len();
+        let heading = start + line + 1;
+        if !text[heading..cut.end].trim_start().starts_with('#') || end <= done.max(start) {
+            break;
+        }
+        cut = Cut { strength: Strength::Paragraph, end, next: skip_space(text, heading) };
+    }
+    cut
 }
 
 /// Where the chunk after a cut starts: within the overlap before it if a sentence or a word does.
@@ -229,7 +242,10 @@ mod tests {
         assert_eq!(check("abcdefghij", 4, 2), ["abcd", "efgh", "ij"]);
         assert_eq!(check("  short \n", 100, 10), ["short"]);
         assert_eq!(check(" \n ", 100, 10), [""; 0]);
-        // A heading of a few letters stays with what follows it.
+        // A heading goes with what follows it.
+        let text = "One two three.\n\n## Four\n\nFive six seven.";
+        assert_eq!(check(text, 30, 5), ["One two three.", "## Four\n\nFive six seven."]);
+        // A paragraph of a few letters too.
         assert_eq!(check("Abc\n\nOne two three. Four five six.", 24, 0), ["Abc\n\nOne two three.", "Four five six."]);
     }
 

@@ -101,8 +101,11 @@ pub fn triple(
 
 fn end(what: &str, (given, kind): (&str, &str)) -> Result<StagedEnd, String> {
     let key = name::name_key_text(given);
-    if key.is_empty() || given.len() > limits::NAME_BYTES || kind.len() > limits::NAME_BYTES {
-        return Err(format!("{what} must be a name of 1 to {} bytes, and is {given:?}", limits::NAME_BYTES));
+    if key.is_empty() {
+        return Err(format!("{what} must be a name: letters or digits that are no article alone, and is {given:?}"));
+    }
+    if given.len() > limits::NAME_BYTES || kind.len() > limits::NAME_BYTES {
+        return Err(format!("{what} and its type must have at most {} bytes", limits::NAME_BYTES));
     }
     Ok(StagedEnd { key: Key::of_entity(&key), name: given.trim().to_owned(), kind: kind.to_owned() })
 }

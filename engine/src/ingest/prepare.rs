@@ -247,7 +247,10 @@ fn graph(
     let mut mentions: BTreeMap<Key, StagedMention> = BTreeMap::new();
     for mention in found.mentions {
         if text.get(mention.range.clone()).is_none_or(str::is_empty) {
-            return Err(format!("the extractor gave {:?} a place outside the text: {:?}", mention.name, mention.range));
+            return Err(format!(
+                "the extractor gave {:?} a place that is not whole characters of the text: {:?}",
+                mention.name, mention.range
+            ));
         }
         let flag = match mention.certainty {
             Certainty::Certain => mention_flags::CERTAIN,

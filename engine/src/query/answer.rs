@@ -85,7 +85,8 @@ pub struct Legs {
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// How this node follows from the one before: `question`, `terms and vector`, `names`, `mentions`, `defined by`.
+    /// How this node follows from the question or from the node before: `terms and vector`, `terms`, `vector`, `filter`
+    /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`.
     pub by: &'static str,
     /// The node: `chunk:KEY#N` or `entity:NAME`.
     pub node: String,

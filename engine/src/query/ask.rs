@@ -1,7 +1,7 @@
 //! Ask: plan, seeds, expand, rank, context, trace. The recipe is the minimal one of `ARCHITECTURE.md`, *Retrieval*.
 
 use crate::error::{Damage, QueryError};
-use crate::model::{Embed, Models};
+use crate::model::{Embed, ModelError, Models};
 use crate::projection::Links;
 use crate::query::answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, Trace, VectorTrace,
@@ -338,7 +338,8 @@ impl<'s, 'q> Plan<'s, 'q> {
         })
     }
 
-    /// The strongest reason for a passage: a link from a seed, a name in the question, or terms and vector.
+    /// The reason for a passage: a link from a seed (for another seed only if that is the largest part of its score), a
+    /// name in the question, or terms and vector.
     fn path(&self, id: ChunkId, legs: &Legs) -> Result<(Role, Vec<Step>), Damage> {
         let name = |entity| -> Result<String, Damage> {
             let Some(links) = self.snapshot.links() else { return Ok(String::new()) };
@@ -346,42 +347,47 @@ impl<'s, 'q> Plan<'s, 'q> {
         };
         let node = |chunk| -> Result<String, Damage> { Ok(format!("chunk:{}", self.snapshot.chunk(chunk)?.key()?)) };
         let is_seed = self.seeds.iter().any(|seed| seed.0 == id);
+        let own = if is_seed { Role::Seed } else { Role::Match };
+        let by_itself = |chunk| -> Result<Step, Damage> {
+            let by = match (self.terms.get(chunk) > 0.0, self.vectors.get(chunk) > 0.0) {
+                (true, true) => "terms and vector",
+                (true, false) => "terms",
+                (false, true) => "vector",
+                (false, false) => "filter",
+            };
+            Ok(Step { by, node: node(chunk)?, weight: self.head(chunk) })
+        };
         match (self.linked.get(&id), self.named.get(&id)) {
-            (Some(link), _) if !is_seed && legs.link > 0.0 => {
+            (Some(link), _) if legs.link > if is_seed { legs.named.max(self.flat(id)) } else { 0.0 } => {
                 let steps = vec![
-                    Step { by: "terms and vector", node: node(link.seed)?, weight: self.head(link.seed) },
+                    by_itself(link.seed)?,
                     Step { by: "mentions", node: name(link.entity)?, weight: link.idf },
                     Step { by: "defined by", node: node(id)?, weight: link.value },
                 ];
-                Ok((Role::Neighbour, steps))
+                Ok((if is_seed { Role::Seed } else { Role::Neighbour }, steps))
             }
             (_, Some((value, entity))) if legs.named > 0.0 => {
                 let steps = vec![
                     Step { by: "names", node: name(*entity)?, weight: *value },
                     Step { by: "defined by", node: node(id)?, weight: self.head(id) },
                 ];
-                Ok((if is_seed { Role::Seed } else { Role::Match }, steps))
+                Ok((own, steps))
             }
-            _ => {
-                let steps = vec![Step { by: "terms and vector", node: node(id)?, weight: self.flat(id) }];
-                Ok((if is_seed { Role::Seed } else { Role::Match }, steps))
-            }
+            _ => Ok((own, vec![by_itself(id)?])),
         }
     }
 }
 
-/// How much an entity tells: ln(N / (1 + df)) / ln N, in 0 to 1.
+/// How much an entity tells: ln((N + 1) / (df + 1)) / ln(N + 1), 0 where every chunk mentions it, 1 where none does. With one
+/// chunk more than there are, a name that one of two chunks mentions still tells something.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     reason = "counts of chunks; the result is a weight"
 )]
 fn idf(passages: u64, mentions: usize) -> f32 {
-    if passages < 2 {
-        return 0.0;
-    }
-    let passages = passages as f64;
-    (libm::log(passages / (1.0 + mentions as f64)) / libm::log(passages)).clamp(0.0, 1.0) as f32
+    let (all, with) = (passages as f64 + 1.0, mentions as f64 + 1.0);
+    if passages == 0 { 0.0 } else { (libm::log(all / with) / libm::log(all)).clamp(0.0, 1.0) as f32 }
 }
 
 /// The question's vector with its space and weight.
@@ -406,12 +412,17 @@ fn question_vector(
         },
         (None, None) => first()?,
     };
-    let Some(space) = space else { return Ok(None) };
+    let Some(space) = space else {
+        if question.vector.is_some() {
+            incomplete.push("this store has no vectors: the question's vector was not used".into());
+        }
+        return Ok(None);
+    };
     let embedder = models.embedder.filter(|model| model.space() == space.name && model.model() == space.model);
     let weight = question.vector_weight.unwrap_or_else(|| embedder.map_or(0.4, Embed::weight));
     let components = match (&question.vector, embedder) {
         (Some(vector), _) => Some(vector.clone()),
-        (None, Some(embedder)) => embedder.embed(&[&question.text])?.into_iter().next().flatten(),
+        (None, Some(embedder)) => embed(embedder, &question.text)?,
         (None, None) => {
             let Space { name, model, .. } = &space;
             incomplete.push(format!(
@@ -424,4 +435,17 @@ fn question_vector(
     let Some(mut components) = components else { return Ok(None) };
     search::unit(space, &mut components)?;
     Ok(Some(QuestionVector { space: space.clone(), components, weight: weight.clamp(0.0, 1.0) }))
+}
+
+/// The vector of a question; none where its text has none.
+fn embed(embedder: &dyn Embed, text: &str) -> Result<Option<Vec<f32>>, QueryError> {
+    let made = embedder.embed(&[text])?;
+    let count = made.len();
+    match made.into_iter().next() {
+        Some(vector) if count == 1 => Ok(vector),
+        _ => {
+            let (model, reason) = (embedder.model().to_owned(), format!("it gave {count} vectors for one text"));
+            Err(ModelError { model, reason }.into())
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub enum TextField {
     MediaType,
 }
 
-/// What a filter asks a passage.
+/// What a filter asks a passage; implement it to use a [`Filter`] on what is not in a store.
 pub trait Fields {
     /// The value of a field, if the passage has it.
     fn text(&self, field: TextField) -> Option<Cow<'_, str>>;

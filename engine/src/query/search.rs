@@ -55,11 +55,12 @@ impl Snapshot {
     }
 
     /// The vector space with this name.
-    pub(super) fn space(&self, name: &str) -> Result<&Space, QueryError> {
+    pub(crate) fn space(&self, name: &str) -> Result<&Space, QueryError> {
         let spaces = self.spaces()?;
-        spaces.iter().find(|space| space.name == name).ok_or_else(|| QueryError::UnknownSpace {
-            space: name.to_owned(),
-            known: spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", "),
+        spaces.iter().find(|space| space.name == name).ok_or_else(|| {
+            let known: Vec<&str> = spaces.iter().map(|space| space.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            QueryError::UnknownSpace { space: name.to_owned(), known }
         })
     }
 

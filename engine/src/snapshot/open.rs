@@ -173,12 +173,14 @@ impl Snapshot {
     }
 }
 
-/// A folder without `HEAD` is empty, a store that is being made, or something else.
+/// A folder without `HEAD` is empty, a store that is being made or lost it, or something else.
 pub(crate) fn no_head(disk: &dyn Vfs) -> OpenError {
     let path = PathBuf::from(disk.describe());
     let names = disk.list(Folder::Root).unwrap_or_default();
+    let committed = !disk.list(Folder::Segments).unwrap_or_default().is_empty();
     match names.iter().find(|name| FileName::parse(Folder::Root, name).is_none()) {
         Some(name) => OpenError::NotAStore { path, found: format!("a folder without HEAD, with files such as {name}") },
+        None if committed => OpenError::NoHead { path },
         None => OpenError::NotFound { path },
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hedgerow::{Comparison, Context, Models, Passage, Snapshot, Strategy};
 
 use crate::command::ask::Asking;
-use crate::command::render::layout::{WIDTH, columns, counted, cut, decimal, padded, wrap};
+use crate::command::render::layout::{columns, counted, cut, decimal, padded, width, wrap};
 use crate::command::render::{name_of, path_within, rule};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
@@ -44,12 +44,12 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 /// When the output cannot be written.
 pub fn side_by_side(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     let Comparison { flat, graph } = comparison;
-    for line in wrap(&graph.question, WIDTH) {
+    for line in wrap(&graph.question, width()) {
         writeln!(out, "{line}")?;
     }
     let heading = |name: &str, context: &Context| {
         let tokens = counted(context.tokens as u64, "token", "tokens");
-        padded(&format!("     {name} · {tokens}"), HALF)
+        padded(&format!("     {name} · {tokens}"), half_width())
     };
     let (left, right) = (heading("flat", flat), heading("graph", graph));
     writeln!(out, "\n{}", format!("{left}{BETWEEN}{right}").trim_end())?;
@@ -68,16 +68,19 @@ pub fn side_by_side(out: &mut dyn Write, comparison: &Comparison) -> io::Result<
 }
 
 const BETWEEN: &str = "  │ ";
-const HALF: usize = (WIDTH - 4) / 2;
+/// Columns of each side.
+fn half_width() -> usize {
+    (width() - 4) / 2
+}
 
 /// A passage on half a line; marked where the other answer does not have it.
 fn half(context: &Context, position: usize, other: &Context, mark: char) -> String {
     let Some(passage) = context.passages.get(position) else {
-        return " ".repeat(HALF);
+        return " ".repeat(half_width());
     };
     let mark = if has(other, passage) { ' ' } else { mark };
     let score = decimal(passage.score, 3);
-    let room = HALF - 5 - columns(&score) - 1;
+    let room = half_width() - 5 - columns(&score) - 1;
     let title = padded(&cut(name_of(passage), room), room);
     format!("{:>2} {mark} {title} {score}", position + 1)
 }
@@ -93,8 +96,8 @@ fn only(out: &mut dyn Write, heading: &str, mark: char, context: &Context, other
     rule(out, &format!("{heading}: {}", passages.len()))?;
     for (passage, number) in passages {
         let title = format!("{} · {}", name_of(passage), passage.key);
-        writeln!(out, "{number:>2} {mark} {}", cut(&title, WIDTH - 5))?;
-        for line in wrap(&path_within(passage, context), WIDTH - 5) {
+        writeln!(out, "{number:>2} {mark} {}", cut(&title, width() - 5))?;
+        for line in wrap(&path_within(passage, context), width() - 5) {
             writeln!(out, "     {line}")?;
         }
     }

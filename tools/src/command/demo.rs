@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::command::demo::samples::{STORIES, Story};
 use crate::command::intake::{Intake, Rejections};
-use crate::command::render::layout::{WIDTH, counted, wrap};
+use crate::command::render::layout::{counted, width, wrap};
 use crate::command::{EmbedderChoice, pipeline};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
@@ -125,7 +125,7 @@ impl Drop for StoreFolder {
 }
 
 fn human(out: &mut dyn Write, built: &Built, told: &[(&Story, Comparison)], kept: Option<&Path>) -> io::Result<()> {
-    writeln!(out, "{}", wrap(INTRODUCTION, WIDTH).join("\n"))?;
+    writeln!(out, "{}", wrap(INTRODUCTION, width()).join("\n"))?;
     let Built { stats, seconds } = built;
     let edges: u64 = stats.edges.iter().map(|edges| edges.kept).sum();
     let counts = [

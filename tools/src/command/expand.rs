@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Snapshot};
 
-use crate::command::render::layout::{WIDTH, columns, counted, decimal, plain};
+use crate::command::render::layout::{columns, counted, decimal, plain, width};
 use crate::command::render::rule;
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -93,7 +93,7 @@ fn path(out: &mut dyn Write, reached: &Reached) -> io::Result<()> {
     let mut line = format!("{score:>5}  {}", plain(first));
     for edge in &reached.path {
         let step = format!("{} {}", arrow(edge), plain(&edge.to));
-        if columns(&line) + 1 + columns(&step) > WIDTH {
+        if columns(&line) + 1 + columns(&step) > width() {
             writeln!(out, "{line}")?;
             line = format!("{:SCORE_COLUMNS$} ", "");
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hedgerow::{Description, EntityEdges, EntityLine, MentionLine, Snapshot};
 use serde_json::{Map, Value};
 
-use crate::command::render::layout::{WIDTH, counted, decimal, grouped, plain, wrap};
+use crate::command::render::layout::{counted, decimal, grouped, plain, width, wrap};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -70,7 +70,7 @@ fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Re
             let similar: Vec<String> = similar.map(|(key, weight)| format!("{} {key}", decimal(*weight, 2))).collect();
             list(out, "similar", &similar, limit)?;
             writeln!(out)?;
-            for line in wrap(text, WIDTH - 2) {
+            for line in wrap(text, width() - 2) {
                 writeln!(out, "{}", format!("│ {line}").trim_end())?;
             }
             Ok(())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hedgerow::{Env, Verified};
 
-use crate::command::render::layout::{WIDTH, byte_size, counted, wrap};
+use crate::command::render::layout::{byte_size, counted, width, wrap};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
@@ -47,7 +47,7 @@ fn human(out: &mut dyn Write, verified: &Verified) -> io::Result<()> {
     let problems = counted(verified.problems.len() as u64, "problem", "problems");
     writeln!(out, "{read}; {problems}:")?;
     for problem in &verified.problems {
-        for (line, number) in wrap(problem, WIDTH - 4).iter().zip(0..) {
+        for (line, number) in wrap(problem, width() - 4).iter().zip(0..) {
             writeln!(out, "  {} {line}", if number == 0 { "✗" } else { " " })?;
         }
     }

@@ -91,7 +91,8 @@ impl Span {
     }
 }
 
-/// Whether a token begins a paragraph, heading, list item or table row: after a blank line, or a sign that opens a line.
+/// Whether a token begins a paragraph, heading, list item or table row: after a blank line or a heading, or as a sign that
+/// opens a line.
 fn starts_block(text: &str, tokens: &[Token<'_>], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let (Some(before), Some(token)) = (before, tokens.get(at)) else {
@@ -104,7 +105,13 @@ fn starts_block(text: &str, tokens: &[Token<'_>], at: usize) -> bool {
     let gap = text.get(before.end..token.start).unwrap_or_default();
     match gap.bytes().filter(|&byte| byte == b'\n').count() {
         0 => false,
-        1 => matches!(token.text, "-" | "*" | "#" | "•" | "|"),
+        1 => matches!(token.text, "-" | "*" | "#" | "•" | "|") || ends_heading(text, before.end),
         _ => true,
     }
+}
+
+/// Whether the line that a byte stands in begins with the sign of a heading.
+fn ends_heading(text: &str, at: usize) -> bool {
+    let line = text.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+    line.trim_start().starts_with('#')
 }

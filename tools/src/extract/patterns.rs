@@ -324,6 +324,8 @@ mod tests {
         check("The Wall. Crews wait. In London it rained.", &["wall name", "?crews name", "london name"]);
         check("It is. He I", &[]);
         check("1965 was", &["1965 year"]);
+        check("## Timetable\nSails at Oslo", &["?timetable name", "?sails name", "oslo name"]);
+        check("the Gate\nScheduler # of\nRome", &["gate scheduler name", "rome name"]);
         check("# Overview\n\nCrews of Rome\n- Oslo", &["?overview name", "crews of rome name", "?oslo name"]);
     }
 

@@ -56,11 +56,12 @@ pub struct Listing {
     pub files: Vec<FoundFile>,
     /// Entries that could not be read, in the order of their paths.
     pub rejected: Vec<RejectedEntry>,
-    /// How many files of other kinds were passed over.
+    /// How many files of other kinds, and hidden files and folders, were passed over.
     pub skipped: usize,
 }
 
-/// Lists a file, or the files of a folder and of all folders in it; links to folders are rejected, so no loop is possible.
+/// Lists a file, or the files of a folder and of all folders in it. Links to folders are rejected, so no loop is possible;
+/// what begins with `.` is passed over, unless it is the path itself.
 ///
 /// # Errors
 /// When the path itself cannot be looked at; what lies below it is rejected one by one.
@@ -101,6 +102,10 @@ impl Listing {
 
     fn read_entry(&mut self, entry: &fs::DirEntry, folder_key: &str, folders: &mut Vec<(PathBuf, String)>) {
         let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            self.skipped += 1;
+            return;
+        }
         // Of the entry itself, not of what a link leads to.
         let kind = match entry.file_type() {
             Ok(kind) => kind,
@@ -194,6 +199,20 @@ mod tests {
         assert_eq!(folder.keys(&inner), ["a/b/deep.jsonl", "a/z.MD"]);
         let single = files(&folder.0.join("a/z.MD")).unwrap();
         assert_eq!((single.files[0].key.as_str(), single.files[0].kind), ("z.MD", FileKind::Markdown));
+    }
+
+    #[test]
+    fn hidden_entries_are_read_only_where_they_are_named() {
+        let folder = Folder::new("hidden");
+        fs::create_dir(folder.0.join("a/.git")).unwrap();
+        for file in ["a/.git/notes.md", "a/.draft.md"] {
+            fs::write(folder.0.join(file), "x").unwrap();
+        }
+        let listing = files(&folder.0.join("a")).unwrap();
+        assert_eq!((folder.keys(&listing), listing.skipped), (vec!["a/b/deep.jsonl".into(), "a/z.MD".into()], 3));
+        for (named, key) in [("a/.git", ".git/notes.md"), ("a/.draft.md", ".draft.md")] {
+            assert_eq!(folder.keys(&files(&folder.0.join(named)).unwrap()), [key]);
+        }
     }
 
     #[test]

@@ -80,11 +80,12 @@ impl CaseCounts {
     }
 }
 
-/// Whether a corpus writes a word (folded, lower case) as a name: in lower case no more often than with a capital.
+/// Whether a corpus writes a word (folded, lower case) as a name: with a capital in mid-sentence somewhere, and in lower
+/// case no more often.
 #[must_use]
 pub fn counts_as_name(word: &str, counts: &CaseCounts) -> bool {
     let case = counts.get(word);
-    case.lower <= case.capital
+    case.capital > 0 && case.lower <= case.capital
 }
 
 /// The phrases that a text may start by defining: after an article, one to six words of which the first and the last
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(counts.get("wall"), Case { lower: 1, capital: 2 });
         assert_eq!(counts.get("walls"), Case::default());
         assert_eq!(counts.get("ete"), Case { lower: 0, capital: 2 });
-        assert!(counts_as_name("wall", &counts) && counts_as_name("unknown", &counts));
+        assert!(counts_as_name("wall", &counts) && !counts_as_name("unknown", &counts));
         assert!(!counts_as_name("stand", &counts));
         let other = counted("wall wall");
         let mut merged = other.clone();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hedgerow::{Comparison, Context, Passage, Role};
 
 use crate::command::demo::samples::Story;
-use crate::command::render::layout::{WIDTH, columns, cut, decimal, padded, wrap};
+use crate::command::render::layout::{columns, cut, decimal, padded, width, wrap};
 use crate::command::render::{name_of, path_within, rule};
 
 /// Prints it.
@@ -16,12 +16,12 @@ pub(super) fn tell(out: &mut dyn Write, number: usize, story: &Story, comparison
     let Comparison { flat, graph } = comparison;
     writeln!(out)?;
     rule(out, &format!("{number}. {}", story.heading))?;
-    writeln!(out, "\n{}\n", wrap(story.question, WIDTH).join("\n"))?;
+    writeln!(out, "\n{}\n", wrap(story.question, width()).join("\n"))?;
     beside(out, "flat: words and vectors", "graph: words and vectors, then links")?;
     for position in 0..flat.passages.len().max(graph.passages.len()) {
         beside(out, &half(flat, graph, position, story), &half(graph, flat, position, story))?;
     }
-    writeln!(out, "\n{}\n", wrap(&verdict(comparison, story), WIDTH).join("\n"))?;
+    writeln!(out, "\n{}\n", wrap(&verdict(comparison, story), width()).join("\n"))?;
     for (passage, number) in graph.passages.iter().zip(1..) {
         reached(out, graph, passage, number)?;
     }
@@ -33,10 +33,13 @@ pub(super) fn tell(out: &mut dyn Write, number: usize, story: &Story, comparison
 }
 
 const INDENT: usize = 5;
-const HALF: usize = (WIDTH - 3) / 2;
+/// Columns of each side.
+fn half_width() -> usize {
+    (width() - 3) / 2
+}
 
 fn beside(out: &mut dyn Write, left: &str, right: &str) -> io::Result<()> {
-    writeln!(out, "{}", format!("{} │ {right}", padded(left, HALF)).trim_end())
+    writeln!(out, "{}", format!("{} │ {right}", padded(left, half_width())).trim_end())
 }
 
 /// A passage on half a line: `+` where only this answer has it, a tick where the answer stands.
@@ -49,7 +52,7 @@ fn half(context: &Context, other: &Context, position: usize, story: &Story) -> S
         (false, true) => ' ',
     };
     let score = decimal(passage.score, 2);
-    let room = HALF - 5 - columns(&score) - 1;
+    let room = half_width() - 5 - columns(&score) - 1;
     format!(" {} {mark} {} {score}", position + 1, padded(&cut(name_of(passage), room), room))
 }
 
@@ -69,7 +72,7 @@ fn verdict(comparison: &Comparison, story: &Story) -> String {
 /// A passage of the graph with its score, and how it was reached.
 fn reached(out: &mut dyn Write, context: &Context, passage: &Passage, number: usize) -> io::Result<()> {
     let score = decimal(passage.score, 2);
-    let (room, indent) = (WIDTH - INDENT - columns(&score) - 1, INDENT);
+    let (room, indent) = (width() - INDENT - columns(&score) - 1, INDENT);
     writeln!(out, "  {number}  {} {score}", padded(&cut(name_of(passage), room), room))?;
     let arrow = if passage.role == Role::Neighbour { "↳ " } else { "" };
     for line in wrap(&format!("{arrow}{}", path_within(passage, context)), room) {
@@ -84,7 +87,7 @@ fn quote(out: &mut dyn Write, context: &Context, document: &str, words: &str) ->
     let found = numbered.find(|(passage, _)| passage.document == document && passage.text.contains(words));
     let Some((passage, number)) = found else { return Ok(()) };
     let mut mark = format!(" [{number}]");
-    for line in wrap(sentence(&passage.text, words), WIDTH - INDENT) {
+    for line in wrap(sentence(&passage.text, words), width() - INDENT) {
         writeln!(out, "{mark} {line}")?;
         mark = " ".repeat(columns(&mark));
     }

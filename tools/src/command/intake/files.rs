@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hedgerow::{Document, GivenChunk};
 use hedgerow_format::limits;
+use serde_json::{Map, Value};
 
 use crate::command::intake::feed::{Feed, Origin};
 use crate::failure::Failure;
@@ -63,19 +64,69 @@ pub fn read_lines<R: BufRead>(lines: Lines<R>, path: &Path, feed: &mut Feed<'_>)
 /// The document that a text file is; a title that stands in the text is taken out of it, as it counts by itself.
 #[must_use]
 pub fn text_document(kind: FileKind, key: &str, source: &str, text: &str) -> Document {
-    let (media_type, (title, body)) = match kind {
-        FileKind::Markdown => ("text/markdown", markdown_title(text).unwrap_or_else(|| (stem(key), text.to_owned()))),
-        _ => ("text/plain", plain_title(text).unwrap_or_else(|| (String::new(), text.to_owned()))),
+    let document = match kind {
+        FileKind::Markdown => markdown_document(key, text),
+        _ => plain_document(text),
     };
+    Document { key: key.to_owned(), source: source.to_owned(), ..document }
+}
+
+fn plain_document(text: &str) -> Document {
+    let (title, body) = plain_title(text).unwrap_or_else(|| (String::new(), text.to_owned()));
+    let text = first_with_words([&body, text]);
+    Document { title, text, media_type: "text/plain".to_owned(), ..Document::default() }
+}
+
+fn markdown_document(key: &str, text: &str) -> Document {
+    let (front, text) = front_matter(text).map_or((None, text), |(front, text)| (Some(front), text));
+    let heading = markdown_title(text);
+    let (title, body) = match (front.and_then(front_title), heading) {
+        // A heading that only says the title again would count twice.
+        (Some(title), Some((heading, body))) if title == heading => (title, body),
+        (Some(title), _) => (title, text.to_owned()),
+        (None, Some((heading, body))) => (heading, body),
+        (None, None) => (stem(key), text.to_owned()),
+    };
+    let metadata = front.map(|front| ("front_matter".to_owned(), Value::from(front)));
     Document {
-        key: key.to_owned(),
-        title,
         // A heading alone is still worth finding.
-        text: if body.trim().is_empty() { text.to_owned() } else { body },
-        source: source.to_owned(),
-        media_type: media_type.to_owned(),
+        text: first_with_words([&body, text, &title]),
+        title,
+        media_type: "text/markdown".to_owned(),
+        metadata: metadata.into_iter().collect::<Map<_, _>>(),
         ..Document::default()
     }
+}
+
+fn first_with_words<const N: usize>(texts: [&str; N]) -> String {
+    texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
+}
+
+/// What stands between a first line `---` and the next line `---` or `...`, and the text after it. A blank line after the
+/// first one makes it a rule, as it does elsewhere.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let (first, rest) = text.split_once('\n')?;
+    if first.trim_end() != "---" || rest.lines().next()?.trim().is_empty() {
+        return None;
+    }
+    let mut offset = 0;
+    for line in rest.split_inclusive('\n') {
+        if matches!(line.trim_end(), "---" | "...") {
+            let (front, after) = (rest.get(..offset)?, rest.get(offset + line.len()..)?);
+            return Some((front.trim_end(), without_blank_lines(after)));
+        }
+        offset += line.len();
+    }
+    None
+}
+
+/// The value of `title:` where it is on one line, without its quotes.
+fn front_title(front: &str) -> Option<String> {
+    let value = front.lines().find_map(|line| line.strip_prefix("title:"))?.trim();
+    let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    let title = quoted.unwrap_or(value).trim();
+    let is_title = !title.is_empty() && !title.starts_with(['|', '>']);
+    is_title.then(|| title.to_owned())
 }
 
 const TITLE_CHARACTERS_MAX: usize = 80;
@@ -106,8 +157,12 @@ fn record_document(record: DocumentRecord, source: &str) -> Document {
     Document { key, title, text, metadata, chunks, source: source.to_owned(), media_type: String::new() }
 }
 
-/// The first heading of the highest level outside of code, and the text without its line.
+/// The first heading of the highest level outside of code, and the text without its line. Of headings with a line of `=`
+/// below them only the one that opens the text counts.
 fn markdown_title(text: &str) -> Option<(String, String)> {
+    if let Some(underlined) = underlined_title(text) {
+        return Some(underlined);
+    }
     let (mut offset, mut is_code) = (0, false);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim_start();
@@ -130,6 +185,14 @@ fn markdown_title(text: &str) -> Option<(String, String)> {
         offset += line.len();
     }
     None
+}
+
+fn underlined_title(text: &str) -> Option<(String, String)> {
+    let (first, rest) = without_blank_lines(text).split_once('\n')?;
+    let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+    let line = line.trim();
+    let is_heading = !line.is_empty() && line.bytes().all(|byte| byte == b'=') && !first.starts_with('#');
+    is_heading.then(|| (first.trim().to_owned(), without_blank_lines(after).to_owned()))
 }
 
 /// A heading may be closed by signs that mean nothing: `# Title #`.
@@ -183,9 +246,30 @@ mod tests {
             ("```sh\n# comment\n```\n# Real\nx", "Real", "```sh\n# comment\n```\nx"),
             ("## Lower\nText", "notes.v2", "## Lower\nText"),
             ("# Alone", "Alone", "# Alone"),
+            ("\nGate Scheduler\r\n=====\r\n\r\nIt plans.\n# Part", "Gate Scheduler", "It plans.\n# Part"),
+            ("Text\n\nLate\n====\n", "notes.v2", "Text\n\nLate\n====\n"),
         ] {
             check(FileKind::Markdown, text, title, body);
         }
+    }
+
+    #[test]
+    fn front_matter_is_metadata_and_gives_the_title() {
+        for (text, title, body) in [
+            ("---\ntitle: \"The Wall\"\nyear: 1979\n---\n\n# Side one\nIn the flesh", "The Wall", "# Side one\nIn the flesh"),
+            ("---\r\ntitle: 'The Wall'\r\n...\r\n# The Wall\r\nText", "The Wall", "Text"),
+            ("---\ntags: [a]\n---\n# Heading\nText", "Heading", "Text"),
+            ("---\ntitle: >\n  folded\n---\nText", "notes.v2", "Text"),
+            ("---\ntitle: Alone\n---\n", "Alone", "Alone"),
+            ("---\n\nA rule.\n\n---\nText", "notes.v2", "---\n\nA rule.\n\n---\nText"),
+            ("---\nnever: closed\n", "notes.v2", "---\nnever: closed\n"),
+        ] {
+            check(FileKind::Markdown, text, title, body);
+        }
+        let text = "---\ntitle: A\nyear: 1979\n---\nText";
+        let document = text_document(FileKind::Markdown, "a.md", "a.md", text);
+        assert_eq!(document.metadata["front_matter"], "title: A\nyear: 1979");
+        assert!(text_document(FileKind::Text, "a.txt", "a.txt", text).metadata.is_empty());
     }
 
     #[test]

@@ -1,11 +1,21 @@
 //! Words and numbers in columns: wrapped text, short decimals, aligned rows; what a store holds cannot steer the terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
+use terminal_size::{Width, terminal_size};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Columns of everything that is printed for people.
-pub const WIDTH: usize = 92;
+/// Columns of everything that is printed for people: those of the terminal within bounds in which lines read well, 92 where
+/// there is none.
+#[must_use]
+pub fn width() -> usize {
+    static WIDTH: OnceLock<usize> = OnceLock::new();
+    *WIDTH.get_or_init(|| {
+        let size = if io::stdout().is_terminal() { terminal_size() } else { None };
+        size.map_or(92, |(Width(columns), _)| usize::from(columns).clamp(60, 100))
+    })
+}
 
 /// Text on one line, as a terminal may show it: control characters and changes of direction become spaces.
 #[must_use]
@@ -151,7 +161,7 @@ impl Table {
     /// # Errors
     /// When the output cannot be written.
     pub fn print(&self, out: &mut dyn Write, indent: usize) -> io::Result<()> {
-        let widths = self.widths(WIDTH.saturating_sub(indent));
+        let widths = self.widths(width().saturating_sub(indent));
         for row in &self.rows {
             let mut line = " ".repeat(indent);
             for ((cell, width), side) in row.iter().zip(&widths).zip(&self.sides) {
@@ -241,7 +251,7 @@ fn columns_of(c: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::command::render::layout::{Side, Table, byte_size, columns, cut, decimal, grouped, plain, wrap};
+    use crate::command::render::layout::{Side, Table, byte_size, columns, cut, decimal, grouped, plain, width, wrap};
 
     #[test]
     fn text_is_wrapped_at_words_and_keeps_its_paragraphs() {
@@ -279,7 +289,7 @@ mod tests {
         table.print(&mut out, 2).unwrap();
         let printed = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = printed.lines().collect();
-        assert!(lines.iter().all(|line| columns(line) == 92), "{printed}");
+        assert!(lines.iter().all(|line| columns(line) == width()), "{printed}");
         assert!(lines[0].starts_with("  name ") && lines[1].ends_with("…      7"));
     }
 }

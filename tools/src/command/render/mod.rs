@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use hedgerow::{Context, Legs, LinkTrace, Passage, Role, Step};
 
-use crate::command::render::layout::{WIDTH, columns, counted, cut, decimal, grouped, padded, plain, wrap};
+use crate::command::render::layout::{columns, counted, cut, decimal, grouped, padded, plain, width, wrap};
 
 /// Prints an answer: the question, its passages and a short trace.
 ///
@@ -53,8 +53,8 @@ pub fn name_of(passage: &Passage) -> &str {
 /// # Errors
 /// When the output cannot be written.
 pub fn rule(out: &mut dyn Write, heading: &str) -> io::Result<()> {
-    let heading = cut(heading, WIDTH - 8);
-    let line = "─".repeat(WIDTH.saturating_sub(columns(&heading) + 4));
+    let heading = cut(heading, width() - 8);
+    let line = "─".repeat(width().saturating_sub(columns(&heading) + 4));
     writeln!(out, "── {heading} {line}")
 }
 
@@ -64,7 +64,7 @@ pub fn rule(out: &mut dyn Write, heading: &str) -> io::Result<()> {
 /// When the output cannot be written.
 pub fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
     let mut name = name;
-    for line in wrap(value, WIDTH - FIELD_INDENT) {
+    for line in wrap(value, width() - FIELD_INDENT) {
         writeln!(out, "  {} {line}", padded(name, FIELD_INDENT - 3))?;
         name = "";
     }
@@ -82,7 +82,7 @@ fn headline(context: &Context) -> String {
     let passages = context.passages.len() as u64;
     format!(
         "{}\n{} · {} · {}",
-        wrap(&context.question, WIDTH).join("\n"),
+        wrap(&context.question, width()).join("\n"),
         context.strategy,
         counted(passages, "passage", "passages"),
         counted(context.tokens as u64, "token", "tokens"),
@@ -91,8 +91,8 @@ fn headline(context: &Context) -> String {
 
 fn passage_block(out: &mut dyn Write, context: &Context, passage: &Passage, number: usize) -> io::Result<()> {
     let score = decimal(passage.score, 3);
-    let title = cut(name_of(passage), WIDTH - TEXT_INDENT - columns(&score) - 2);
-    let title = padded(&title, WIDTH - TEXT_INDENT - columns(&score));
+    let title = cut(name_of(passage), width() - TEXT_INDENT - columns(&score) - 2);
+    let title = padded(&title, width() - TEXT_INDENT - columns(&score));
     writeln!(out, "{number:>2}  {title}{score}")?;
     let mut place =
         format!("{} · bytes {}–{}", passage.key, grouped(passage.start.into()), grouped(passage.end.into()));
@@ -113,14 +113,14 @@ fn passage_block(out: &mut dyn Write, context: &Context, passage: &Passage, numb
 }
 
 fn indented(out: &mut dyn Write, paragraph: &str) -> io::Result<()> {
-    for line in wrap(paragraph, WIDTH - TEXT_INDENT) {
+    for line in wrap(paragraph, width() - TEXT_INDENT) {
         writeln!(out, "{:TEXT_INDENT$}{line}", "")?;
     }
     Ok(())
 }
 
 fn text(out: &mut dyn Write, passage: &Passage) -> io::Result<()> {
-    let lines = wrap(&passage.text, WIDTH - TEXT_INDENT - 2);
+    let lines = wrap(&passage.text, width() - TEXT_INDENT - 2);
     let shown = if lines.len() > TEXT_LINES_MAX { TEXT_LINES_MAX - 1 } else { lines.len() };
     for line in lines.iter().take(shown) {
         writeln!(out, "{}", format!("{:TEXT_INDENT$}│ {line}", "").trim_end())?;
@@ -223,7 +223,7 @@ mod tests {
     use hedgerow::{Context, Legs, Passage, Role, Step, Trace};
 
     use crate::command::render::context;
-    use crate::command::render::layout::{WIDTH, columns};
+    use crate::command::render::layout::{columns, width};
 
     fn passage(key: &str, title: &str, path: &[(&'static str, &str, f32)]) -> Passage {
         let steps = path.iter().map(|(by, node, weight)| Step { by, node: (*node).to_owned(), weight: *weight });
@@ -268,6 +268,6 @@ mod tests {
                 && printed.contains("[1]\n"),
             "{printed}"
         );
-        assert!(printed.lines().all(|line| columns(line) <= WIDTH), "{printed}");
+        assert!(printed.lines().all(|line| columns(line) <= width()), "{printed}");
     }
 }
