@@ -2,6 +2,7 @@
 
 mod command;
 mod corpus;
+mod crash;
 mod damage;
 mod distance_oracle;
 mod edges;

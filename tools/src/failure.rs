@@ -90,6 +90,29 @@ impl Failure {
         move |source| Failure::Io { action, path: path.to_owned(), source }
     }
 
+    /// What is printed about it. An error inside the store tells paths that are relative to it, so the store comes first.
+    #[must_use]
+    pub fn message(&self, store: Option<&Path>) -> String {
+        let is_inside = match self {
+            Failure::Damaged(_)
+            | Failure::File(_)
+            | Failure::Open(OpenError::Damaged(_) | OpenError::Storage(_))
+            | Failure::Query(QueryError::Damaged(_)) => true,
+            Failure::Commit(error) => matches!(
+                error,
+                CommitError::Damaged(_)
+                    | CommitError::Storage(_)
+                    | CommitError::Poisoned { .. }
+                    | CommitError::Unknown { .. }
+            ),
+            _ => false,
+        };
+        match store.filter(|_| is_inside) {
+            Some(store) => format!("{}: {self}", store.display()),
+            None => self.to_string(),
+        }
+    }
+
     /// What the process tells its caller.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
@@ -119,6 +142,7 @@ fn open_code(error: &OpenError) -> u8 {
         OpenError::NotFound { .. } => NOT_FOUND,
         OpenError::Locked { .. } => LOCKED,
         OpenError::NotAStore { .. }
+        | OpenError::NoHead { .. }
         | OpenError::ReadOnly { .. }
         | OpenError::MissingCatalog { .. }
         | OpenError::CatalogDamaged { .. }
@@ -192,11 +216,22 @@ impl From<Error> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
-    use hedgerow::{Cancelled, CommitError, OpenError, QueryError};
+    use hedgerow::{Cancelled, CommitError, OpenError, QueryError, StorageError};
 
     use crate::failure::{Failure, Outcome};
+
+    #[test]
+    fn errors_inside_a_store_name_it_and_others_are_told_as_they_are() {
+        let store = Some(Path::new("notes.hedgerow"));
+        let source = std::io::Error::other("no access");
+        let inside: Failure = StorageError { action: "read", path: "HEAD".to_owned(), source }.into();
+        assert_eq!(inside.message(store), "notes.hedgerow: could not read HEAD: no access");
+        assert_eq!(inside.message(None), "could not read HEAD: no access");
+        let other = Failure::io("read", Path::new("a.txt"))(std::io::Error::other("no access"));
+        assert_eq!(other.message(store), "could not read a.txt: no access");
+    }
 
     #[test]
     fn every_kind_of_end_has_the_exit_code_of_the_contract() {
@@ -207,6 +242,7 @@ mod tests {
             (OpenError::NotFound { path: path.clone() }.into(), 3),
             (QueryError::NotFound { key: "k".to_owned() }.into(), 3),
             (OpenError::NotAStore { path: path.clone(), found: String::new() }.into(), 4),
+            (OpenError::NoHead { path: path.clone() }.into(), 4),
             (OpenError::MissingCatalog { path: path.clone() }.into(), 4),
             (Failure::io("read", &path)(std::io::Error::other("broken")), 5),
             (CommitError::Poisoned { reason: String::new() }.into(), 5),

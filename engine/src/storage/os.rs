@@ -85,7 +85,7 @@ impl Vfs for RealDisk {
         // it may have been made a moment ago.
         let missing = path.ancestors().skip(1).take_while(|path| !path.as_os_str().is_empty() && !path.is_dir());
         let made: Vec<&Path> = std::iter::once(path.as_path()).chain(missing).collect();
-        fs::create_dir_all(&path)?;
+        folders().create(&path)?;
         made.iter().try_for_each(|made| {
             let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
             sync_path(parent.unwrap_or(Path::new(".")))
@@ -169,6 +169,22 @@ fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
     options
+}
+
+/// Makes folders that are missing, for this user alone.
+#[cfg(unix)]
+fn folders() -> fs::DirBuilder {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+}
+
+#[cfg(not(unix))]
+fn folders() -> fs::DirBuilder {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    builder
 }
 
 #[cfg(not(unix))]

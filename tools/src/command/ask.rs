@@ -15,13 +15,17 @@ use crate::session::Session;
 /// Ask a question: passages with their scores and the path to each
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+The walk goes from what a passage mentions to the passages that define it. For now it follows these definition links \
+only; similarity edges and relations serve `expand` and `show`.
+
 Examples:
   hedgerow ask notes.hedgerow \"Which rock opera was released by the band formed in 1965?\"
   hedgerow ask notes.hedgerow \"Who owns the gate scheduler?\" -k 3 --neighbours 3 \\
-      --filter 'kind = \"text\" and metadata.year = 2020'")]
+      --filter 'metadata.year = 2020'")]
 pub struct Args {
+    /// The question and its budget.
     #[command(flatten)]
-    asking: Asking,
+    pub asking: Asking,
     /// flat: by terms and vectors; graph: then along definition links
     #[arg(long, default_value = "graph", value_parser = strategies())]
     strategy: Strategy,
@@ -43,13 +47,14 @@ pub struct Asking {
     /// Tokens of all passages together, a quarter of their bytes
     #[arg(long, value_name = "N", default_value_t = 4000)]
     tokens: u32,
-    /// Which chunks may answer, such as 'kind = "text" and metadata.year = 2020'
+    /// Which chunks may answer, such as 'metadata.year = 2020'
     #[arg(long, value_name = "EXPR", value_parser = filter)]
     filter: Option<Filter>,
-    /// Vector space [default: the one of the built-in embedder, or else the first]
+    /// Vector space [default: the one of the built-in embedder, or else the first]. Imported vectors can be asked only
+    /// through `eval --query-vectors` or the library, as this program cannot run their model
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
-    /// How much vectors count beside terms, 0 to 1 [default: .2 for the built-in table, .4 for imported vectors]
+    /// How much vectors count beside terms, 0 to 1 [default: .2]. Of imported vectors see --space
     #[arg(long, value_name = "W", value_parser = weight)]
     vector_weight: Option<f32>,
 }
@@ -78,11 +83,12 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = Snapshot::open(&args.asking.store)?;
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
-    let context = snapshot.ask(&args.asking.question(args.strategy), models)?;
+    let question = args.asking.question(args.strategy);
+    let context = snapshot.ask(&question, models)?;
     for lack in &context.incomplete {
         session.note(lack);
     }
-    session.print(&context, |out| render::context(out, &context))?;
+    session.print(&context, |out| render::context(out, &question, &context))?;
     Ok(Outcome::Done)
 }
 

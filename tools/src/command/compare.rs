@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use hedgerow::{Comparison, Context, Models, Passage, Snapshot, Strategy};
+use hedgerow::{Comparison, Context, Models, Passage, Question, Snapshot, Strategy};
 
 use crate::command::ask::Asking;
 use crate::command::render::layout::{columns, counted, cut, decimal, padded, width, wrap};
-use crate::command::render::{name_of, path_within, rule};
+use crate::command::render::{name_of, path_within, rule, why_empty};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
@@ -18,8 +18,9 @@ use crate::session::Session;
 Example:
   hedgerow compare notes.hedgerow \"Which rock opera was released by the band formed in 1965?\" -k 2 --neighbours 2")]
 pub struct Args {
+    /// The question and its budget.
     #[command(flatten)]
-    asking: Asking,
+    pub asking: Asking,
 }
 
 /// Runs the command.
@@ -30,11 +31,12 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = Snapshot::open(&args.asking.store)?;
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
-    let comparison = snapshot.compare(&args.asking.question(Strategy::Graph), models)?;
+    let question = args.asking.question(Strategy::Graph);
+    let comparison = snapshot.compare(&question, models)?;
     for lack in &comparison.graph.incomplete {
         session.note(lack);
     }
-    session.print(&comparison, |out| side_by_side(out, &comparison))?;
+    session.print(&comparison, |out| side_by_side(out, &question, &comparison))?;
     Ok(Outcome::Done)
 }
 
@@ -42,7 +44,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn side_by_side(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn side_by_side(out: &mut dyn Write, question: &Question, comparison: &Comparison) -> io::Result<()> {
     let Comparison { flat, graph } = comparison;
     for line in wrap(&graph.question, width()) {
         writeln!(out, "{line}")?;
@@ -58,10 +60,16 @@ pub fn side_by_side(out: &mut dyn Write, comparison: &Comparison) -> io::Result<
         let right = half(graph, position, flat, '+');
         writeln!(out, "{}", format!("{left}{BETWEEN}{right}").trim_end())?;
     }
+    if flat.passages.is_empty() && graph.passages.is_empty() {
+        return writeln!(out, "\n{}", why_empty(question, graph));
+    }
+    if flat.passages.iter().map(|passage| &passage.key).eq(graph.passages.iter().map(|passage| &passage.key)) {
+        return writeln!(out, "\nBoth found the same passages.");
+    }
     let is_same = flat.passages.iter().all(|passage| has(graph, passage))
         && graph.passages.iter().all(|passage| has(flat, passage));
     if is_same {
-        return writeln!(out, "\nBoth found the same passages.");
+        return writeln!(out, "\nBoth found the same passages in another order.");
     }
     only(out, "only graph found", '+', graph, flat)?;
     only(out, "only flat found", '−', flat, graph)

@@ -31,7 +31,7 @@ Example:
 pub struct Args {
     /// Keep the store in this folder
     #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
+    pub keep: Option<PathBuf>,
 }
 
 /// Runs the command.

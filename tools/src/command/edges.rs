@@ -8,7 +8,7 @@ use hedgerow::{EdgeReport, EdgeRules, Snapshot, Store};
 use serde::Serialize;
 
 use crate::command::render::field;
-use crate::command::render::layout::{decimal, grouped};
+use crate::command::render::layout::{counted, decimal, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
@@ -16,13 +16,13 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 All pairs of chunks are compared. A pair becomes an edge if it reaches the percentile of all pairs and is among the \
-top m of either chunk. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
+top m of either chunk. `expand` and `show` follow them; `ask` does not, for now. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
 
 Example:
   hedgerow edges notes.hedgerow --percentile 99.5 --top-m 8")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// Share of pairs that lie below the threshold, 0 to 100 with up to three decimals
     #[arg(long, value_name = "P", default_value = "95", value_parser = percentile)]
     percentile: u32,
@@ -121,7 +121,7 @@ fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
 fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
     let percentile = format!("{} per cent of the pairs lie below it", built.percentile);
     for (name, value) in [
-        ("space", format!("{}, {} chunks", built.space, grouped(built.chunks))),
+        ("space", format!("{}, {}", built.space, counted(built.chunks, "chunk", "chunks"))),
         ("pairs", grouped(built.pairs)),
         ("threshold", format!("{}: {percentile}", decimal(built.threshold, 4))),
         ("passed", grouped(built.passed)),

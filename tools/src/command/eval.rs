@@ -13,7 +13,7 @@ use crate::command::render::layout::{counted, decimal};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
-use crate::read::lines::{LineError, Lines};
+use crate::read::lines::{LineError, Lines, json_fault};
 use crate::read::npy::Matrix;
 use crate::session::{RejectedRecord, Session};
 
@@ -26,7 +26,7 @@ Example:
   hedgerow eval wiki.hedgerow questions.jsonl --strategy flat")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// Questions, one JSON object a line
     questions: PathBuf,
     /// flat: by terms and vectors; graph: then along definition links
@@ -177,9 +177,8 @@ impl Records {
 impl Record {
     fn from_json(line: &str, row: usize) -> Result<Self, String> {
         let record: Record = serde_json::from_str(line).map_err(|error| {
-            let (message, column) = (error.to_string(), error.column());
-            let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |parts| parts.0);
-            format!("expected {{\"id\", \"question\", \"gold\": [document keys]}}, found at column {column}: {reason}")
+            let found = json_fault(&error);
+            format!("expected {{\"id\", \"question\", \"gold\": [document keys]}}, found {found}")
         })?;
         if record.gold.is_empty() {
             return Err("\"gold\" names no document; give it at least one key".to_owned());
@@ -204,9 +203,10 @@ impl Vectors {
         };
         let matrix = Matrix::open(path)?;
         if matrix.row_count() < questions as u64 {
-            let found = matrix.row_count();
+            let found = counted(matrix.row_count(), "row", "rows");
+            let questions = counted(questions as u64, "question", "questions");
             return Err(Failure::Usage(format!(
-                "{} has {found} rows for {questions} questions; each question needs its own",
+                "{} has {found} for {questions}; each question needs its own",
                 path.display()
             )));
         }
@@ -218,8 +218,8 @@ impl Vectors {
                 [one] => Some(one.name.clone()),
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "{} spaces of the store have {columns} components; name one with --space",
-                        fitting.len()
+                        "{} of {columns} components in this store; name one with --space",
+                        counted(fitting.len() as u64, "space", "spaces")
                     )));
                 }
             };
@@ -355,9 +355,12 @@ mod tests {
     fn a_malformed_question_says_why() {
         for (line, reason) in [
             ("[1", "expected {"),
-            (r#"{"id": "1", "question": "x"}"#, "found at column 28: missing field `gold`"),
+            (r#"{"id": "1", "question": "x"}"#, "found missing field `gold` (column 28)"),
             (r#"{"id": "1", "question": "x", "gold": []}"#, "\"gold\" names no document"),
-            (r#"{"id": "1", "question": 7, "gold": ["a"]}"#, "found at column 25: invalid type"),
+            (
+                r#"{"id": "1", "question": 7, "gold": ["a"]}"#,
+                "found invalid type: integer `7`, expected a string (column 25)",
+            ),
         ] {
             let error = Record::from_json(line, 0).unwrap_err();
             assert!(error.contains(reason), "{line}: {error}");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Snapshot};
 
+use crate::command::find;
 use crate::command::render::layout::{columns, counted, decimal, plain, width};
 use crate::command::render::rule;
 use crate::failure::{Failure, Outcome};
@@ -19,7 +20,7 @@ Examples:
   hedgerow expand notes.hedgerow 'chunk:music/floyd.md#0' --edge similar --weight-min .5")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
     key: String,
     /// Edges between the start and the farthest node
@@ -48,7 +49,7 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = Snapshot::open(&args.store)?;
-    let start = snapshot.find(&args.key)?;
+    let start = find(&snapshot, &args.key)?;
     let options = ExpandOptions {
         edges: if args.edge.is_empty() { EdgeKind::ALL.to_vec() } else { args.edge.clone() },
         direction: args.direction,

@@ -48,7 +48,7 @@ Examples:
 )]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// Documents, one JSON object a line
     #[arg(long, value_name = "F.jsonl")]
     documents: Option<PathBuf>,
@@ -149,8 +149,14 @@ struct Committed<'a> {
 impl Committed<'_> {
     /// Prints the line that tells it.
     fn acknowledge(&self, session: &Session, progress: &Progress) -> Result<(), Failure> {
-        let counts = [(self.documents, "documents"), (self.triples, "triples"), (self.vectors, "vectors")];
-        let (count, what) = counts.iter().find_map(|(count, what)| Some(((*count)?, *what))).unwrap_or_default();
+        let counts = [
+            (self.documents, ["document", "documents"]),
+            (self.triples, ["triple", "triples"]),
+            (self.vectors, ["vector", "vectors"]),
+        ];
+        let counted = counts.iter().find_map(|(count, words)| Some(((*count)?, *words)));
+        let (count, [one, many]) = counted.unwrap_or_default();
+        let what = if count == 1 { one } else { many };
         let Committed { generation, total, last, .. } = self;
         progress.pause(|| {
             session.print(self, |out| {

@@ -19,20 +19,23 @@ use crate::session::{RejectedRecord, Session};
 /// Put files and folders into a store, which is made if it is not there
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Folders are read with all folders in them. A .txt or .md file is a document; its key is its path from the folder that \
-holds PATH on, so `hedgerow ingest s docs/guide` gives guide/start.md. The first `# ` heading of a .md file is its \
-title, else the file's name; of a .txt file a short first line above a blank one. A .jsonl file holds a document a \
-line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}; other fields become \
-metadata.
+Folders are read with all folders in them; hidden files and folders, whose names begin with a dot, are passed over \
+unless they are PATH themselves. A .txt or .md file is a document; its key is its path from the folder that \
+holds PATH on, so `hedgerow ingest s docs/guide` gives guide/start.md.
+
+The title of a .md file is the `title:` of its front matter, else its first `# ` heading, else the file's name; that of \
+a .txt file is a short first line above a blank one. Front matter is no text; it is kept as metadata. A .jsonl file \
+holds a document a line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}; \
+other fields become metadata.
 
 Text is cut at paragraphs, sentences or words into chunks of at most 1,000 characters that overlap by 100. What is in \
-the store just so is not read again.
+the store just so is not read again. Documents whose files are gone stay until `hedgerow rm` removes them.
 
 Example:
   hedgerow ingest notes.hedgerow ~/notes handbook.md")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// Files and folders to read
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -110,7 +113,7 @@ fn listed(args: &Args) -> Result<Listing, Failure> {
 fn human(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     summary.tally.human(out)?;
     if summary.skipped > 0 {
-        writeln!(out, "{} of other kinds passed over", counted(summary.skipped, "file", "files"))?;
+        writeln!(out, "{} passed over: hidden, or of another kind", counted(summary.skipped, "entry", "entries"))?;
     }
     summary.rejections.human(out)?;
     writeln!(out, "generation {} after {:.1} s", grouped(summary.generation), summary.seconds)

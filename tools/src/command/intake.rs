@@ -134,6 +134,7 @@ impl Intake<'_> {
                 Some(origin) => origin.rejected(record.reason),
                 None => RejectedRecord { file: record.key, line: None, reason: record.reason },
             }));
+            rejected.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
             let sealable = Sealable { batch, last, rejected, duplicates, unchanged: staged.unchanged, bytes_read };
             if to.send(sealable).is_err() {
                 return Err(Failure::Interrupted);

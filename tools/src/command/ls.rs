@@ -17,7 +17,7 @@ Example:
   hedgerow ls notes.hedgerow entities --limit 20")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// What to list
     #[arg(value_enum, default_value_t = What::Documents)]
     what: What,

@@ -16,10 +16,11 @@ mod show;
 mod stats;
 mod verify;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hedgerow::{Chunking, Embed, Pipeline};
+use hedgerow::{Chunking, Embed, Node, Pipeline, QueryError, Snapshot};
 
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
@@ -41,7 +42,7 @@ pub fn main() -> ExitCode {
     match cli.command.run(&session) {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(failure) => {
-            session.note(format_args!("hedgerow: {failure}"));
+            session.note(format_args!("hedgerow: {}", failure.message(cli.command.store())));
             ExitCode::from(failure.exit_code())
         }
     }
@@ -103,6 +104,33 @@ impl Command {
             Command::Verify(args) => verify::run(args, session),
         }
     }
+
+    /// The store as it was named; none where the command makes a temporary one.
+    fn store(&self) -> Option<&Path> {
+        match self {
+            Command::Demo(args) => args.keep.as_deref(),
+            Command::Ingest(args) => Some(&args.store),
+            Command::Import(args) => Some(&args.store),
+            Command::Edges(args) => Some(&args.store),
+            Command::Ask(args) => Some(&args.asking.store),
+            Command::Compare(args) => Some(&args.asking.store),
+            Command::Expand(args) => Some(&args.store),
+            Command::Show(args) => Some(&args.store),
+            Command::Ls(args) => Some(&args.store),
+            Command::Eval(args) => Some(&args.store),
+            Command::Rm(args) => Some(&args.store),
+            Command::Stats(args) => Some(&args.store),
+            Command::Verify(args) => Some(&args.store),
+        }
+    }
+}
+
+/// The node that a key stands for.
+fn find(snapshot: &Snapshot, key: &str) -> Result<Node, Failure> {
+    snapshot.find(key).map_err(|error| match error {
+        QueryError::NotFound { .. } => Failure::NotFound(format!("{error}; a chunk is KEY#N, counted from 0")),
+        other => other.into(),
+    })
 }
 
 /// Which embedder gives chunks their vectors.

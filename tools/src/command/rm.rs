@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{Batch, Store};
+use hedgerow::{Batch, Node, Snapshot, Store};
 use serde::Serialize;
 
 use crate::command::render::layout::{counted, grouped};
@@ -13,13 +13,14 @@ use crate::session::Session;
 /// Remove documents, with the chunks, mentions and relations that only they support
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-All documents that are there are removed together; exit code 3 if one was not there.
+All documents that are there are removed together; exit code 3 if one was not there. Chunks and entities go with their \
+documents, not by themselves.
 
 Example:
   hedgerow rm notes.hedgerow guide/start.md doc:import:0f3b9c2a417d5e668a90b1c2d3e4f506")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// Keys of documents, as KEY or doc:KEY
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
@@ -36,6 +37,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     for key in &args.keys {
         batch.delete(key.strip_prefix("doc:").unwrap_or(key));
     }
+    let before = store.snapshot();
     let committed = store.commit(batch)?;
     progress.say("linking");
     store.refresh(&progress)?;
@@ -46,8 +48,18 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     if report.missing.is_empty() {
         return Ok(Outcome::Done);
     }
-    let (missing, removed) = (report.missing.join(", "), counted(report.removed, "document was", "documents were"));
+    let missing: Vec<String> = report.missing.iter().map(|key| described(&before, key)).collect();
+    let (missing, removed) = (missing.join(", "), counted(report.removed, "document was", "documents were"));
     Err(Failure::NotFound(format!("not a document of this store: {missing}; {removed} removed")))
+}
+
+/// A key that is no document's, with what it is instead.
+fn described(before: &Snapshot, key: &str) -> String {
+    match before.find(key) {
+        Ok(Node::Chunk(_)) => format!("{key} (a chunk: only whole documents can be removed)"),
+        Ok(Node::Entity(_)) => format!("{key} (an entity: it goes with the documents that mention it)"),
+        _ => key.to_owned(),
+    }
 }
 
 /// What `--json` prints.

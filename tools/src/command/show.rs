@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use hedgerow::{Description, EntityEdges, EntityLine, MentionLine, Snapshot};
 use serde_json::{Map, Value};
 
+use crate::command::find;
 use crate::command::render::layout::{counted, decimal, grouped, plain, width, wrap};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
@@ -20,7 +21,7 @@ Examples:
   hedgerow show notes.hedgerow \"entity:Pink Floyd\"")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
     /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
     key: String,
     /// Entries of each list
@@ -35,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = Snapshot::open(&args.store)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let description = snapshot.describe(snapshot.find(&args.key)?, limit)?;
+    let description = snapshot.describe(find(&snapshot, &args.key)?, limit)?;
     session.print(&description, |out| human(out, &description, limit))?;
     Ok(Outcome::Done)
 }

@@ -17,7 +17,7 @@ Example:
   hedgerow stats notes.hedgerow")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
 }
 
 /// Runs the command.
@@ -35,7 +35,7 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let text = byte_size(stats.text_bytes);
     let chunks = counted(stats.chunks, "chunk", "chunks");
     field(out, "documents", &grouped(stats.documents))?;
-    field(out, "text", &format!("{text} in {chunks}, {} terms", grouped(stats.terms)))?;
+    field(out, "text", &format!("{text} in {chunks}, {}", counted(stats.terms, "term", "terms")))?;
     let mentions = counted(stats.mentions, "mention", "mentions");
     let definitions = counted(stats.definitions, "definition link", "definition links");
     field(out, "entities", &format!("{}, {mentions}, {definitions}", grouped(stats.entities)))?;

@@ -16,7 +16,7 @@ Example:
   hedgerow verify notes.hedgerow")]
 pub struct Args {
     /// Folder of the store
-    store: PathBuf,
+    pub store: PathBuf,
 }
 
 /// Runs the command.
@@ -30,11 +30,10 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     session.print(&verified, |out| human(out, &verified))?;
     match verified.problems.len() as u64 {
         0 => Ok(Outcome::Done),
-        problems => Err(Failure::Damaged(format!(
-            "{}: {}; take the files from a copy",
-            args.store.display(),
-            counted(problems, "problem", "problems")
-        ))),
+        problems => {
+            let problems = counted(problems, "problem", "problems");
+            Err(Failure::Damaged(format!("{problems}; take the files from a copy")))
+        }
     }
 }
 

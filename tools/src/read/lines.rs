@@ -20,13 +20,13 @@ pub struct Line {
 #[non_exhaustive]
 pub enum LineError {
     /// The line exceeds the limit.
-    #[error("line {line} is longer than {LINE_BYTES_MAX} bytes; split the record")]
+    #[error("the line is longer than {LINE_BYTES_MAX} bytes; split the record")]
     TooLong {
         /// Its number, from 1.
         line: u64,
     },
     /// The line is not UTF-8.
-    #[error("line {line} is not UTF-8 (byte {byte} of the line); save the file as UTF-8")]
+    #[error("the line is not UTF-8 (its byte {byte}); save the file as UTF-8")]
     NotText {
         /// Its number, from 1.
         line: u64,
@@ -171,7 +171,10 @@ pub fn document_from_json(line: &str) -> Result<DocumentRecord, String> {
     let mut fields = Fields::parse(line)?;
     let key = fields.text("key")?;
     let key = if key.is_some() { key } else { fields.text("id")? };
-    let key = key.filter(|key| !key.trim().is_empty()).ok_or("the document has no \"key\" (or \"id\"); give it one")?;
+    let key = key.ok_or("the document has no \"key\" (or \"id\"); give it one")?;
+    if key.trim().is_empty() {
+        return Err("the document's \"key\" (or \"id\") is empty; give it one".to_owned());
+    }
     let title = fields.text("title")?.unwrap_or_default();
     let text = fields.text("text")?;
     let chunks = fields.chunks()?;
@@ -205,6 +208,14 @@ pub fn triple_from_json(line: &str) -> Result<TripleRecord, String> {
     Ok(triple)
 }
 
+/// What is wrong with a line of JSON and where in the line; which line it is, is told beside it.
+#[must_use]
+pub fn json_fault(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |parts| parts.0);
+    format!("{reason} (column {})", error.column())
+}
+
 /// The fields of an object that are not read yet, and where the object stands, for messages.
 struct Fields {
     map: Map<String, Value>,
@@ -216,7 +227,7 @@ impl Fields {
         match serde_json::from_str(line) {
             Ok(Value::Object(map)) => Ok(Fields { map, place: String::new() }),
             Ok(other) => Err(format!("expected an object, found {}", described(&other))),
-            Err(error) => Err(format!("expected an object in JSON, found {error}")),
+            Err(error) => Err(format!("expected an object in JSON, found {}", json_fault(&error))),
         }
     }
 
@@ -322,8 +333,8 @@ mod tests {
         let found: Vec<String> =
             Lines::new(&long[..]).map(|line| line.map_or_else(|error| error.to_string(), |line| line.text)).collect();
         assert_eq!(found.len(), 3);
-        assert!(found[0].starts_with("line 1 is longer than 67108864 bytes"));
-        assert!(found[1].starts_with("line 2 is not UTF-8 (byte 0"));
+        assert!(found[0].starts_with("the line is longer than 67108864 bytes"));
+        assert!(found[1].starts_with("the line is not UTF-8 (its byte 0)"));
         assert_eq!(found[2], "ok");
         let longest = [&vec![b'x'; LINE_BYTES_MAX], b"\nok".as_slice()].concat();
         assert_eq!(Lines::new(&longest[..]).filter_map(Result::ok).count(), 2);
@@ -346,6 +357,7 @@ mod tests {
             ("[]", "expected an object, found a list of 0"),
             (r#"{"key":7}"#, r#""key": expected a text, found the number 7"#),
             (r#"{"text":"t"}"#, r#"the document has no "key" (or "id"); give it one"#),
+            (r#"{"key":" ","text":"t"}"#, r#"the document's "key" (or "id") is empty; give it one"#),
             (r#"{"key":"k","text":["t"]}"#, r#""text": expected a text, found a list of 1"#),
             (r#"{"key":"k","chunks":[]}"#, r#"the document has neither "text" nor "chunks"; give it one of them"#),
             (r#"{"key":"k","chunks":[{"text":"a"},{}]}"#, r#""chunks[1].text": expected a text, found nothing"#),
@@ -354,7 +366,8 @@ mod tests {
         ] {
             assert_eq!(document_from_json(line).unwrap_err(), reason);
         }
-        assert!(document_from_json("{").unwrap_err().starts_with("expected an object in JSON, found "));
+        let reason = "expected an object in JSON, found EOF while parsing an object (column 1)";
+        assert_eq!(document_from_json("{").unwrap_err(), reason);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use hedgerow_format::limits;
 
 use crate::command::import::overlay::{Filling, Overlay, OverlayTally};
 use crate::command::intake::{Origin, Rejections};
+use crate::command::render::layout::counted;
 use crate::failure::Failure;
 use crate::read::lines::{LineError, Lines};
 use crate::read::npy::Matrix;
@@ -84,7 +85,7 @@ pub(super) fn import(
         let row = rows.find(|(row, _)| *row == number).map(|(_, row)| row).transpose()?;
         let read = match (key, row) {
             (Err(reason), _) => Err(reason),
-            (Ok(_), None) => Err(format!("the matrix has only {row_count} rows")),
+            (Ok(_), None) => Err(format!("the matrix has only {}", counted(row_count, "row", "rows"))),
             (Ok(key), Some(components)) => match target(&overlay.store.snapshot(), &key)? {
                 Ok(target) => usable(components).map(|components| (key, target, components)),
                 Err(reason) => Err(reason),
@@ -120,6 +121,7 @@ fn target(snapshot: &Snapshot, key: &str) -> Result<Result<Target, String>, Fail
         let target = Target { document: key.to_owned(), chunk: None };
         return Ok(match chunks {
             1 => Ok(target),
+            0 => Err(format!("the document {key} has no chunk")),
             _ => Err(format!("the document {key} has {chunks} chunks; name one as {key}#N")),
         });
     }

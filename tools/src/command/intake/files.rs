@@ -256,7 +256,11 @@ mod tests {
     #[test]
     fn front_matter_is_metadata_and_gives_the_title() {
         for (text, title, body) in [
-            ("---\ntitle: \"The Wall\"\nyear: 1979\n---\n\n# Side one\nIn the flesh", "The Wall", "# Side one\nIn the flesh"),
+            (
+                "---\ntitle: \"The Wall\"\nyear: 1979\n---\n\n# Side one\nIn the flesh",
+                "The Wall",
+                "# Side one\nIn the flesh",
+            ),
             ("---\r\ntitle: 'The Wall'\r\n...\r\n# The Wall\r\nText", "The Wall", "Text"),
             ("---\ntags: [a]\n---\n# Heading\nText", "Heading", "Text"),
             ("---\ntitle: >\n  folded\n---\nText", "notes.v2", "Text"),

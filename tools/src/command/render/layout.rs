@@ -115,7 +115,7 @@ pub fn byte_size(bytes: u64) -> String {
         (tenths, whole, unit) = (whole % 1024 * 10 / 1024, whole / 1024, larger);
     }
     if unit == "bytes" {
-        return format!("{whole} {unit}");
+        return counted(whole, "byte", "bytes");
     }
     format!("{}.{tenths} {unit}", grouped(whole))
 }
@@ -276,8 +276,8 @@ mod tests {
         assert_eq!(decimals, [".98", "1.00", ".00", "-.25", ".00"]);
         let counts = [0, 999, 1000, 1_234_567].map(grouped);
         assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
-        let sizes = [1023, 1024, 1_600_000].map(byte_size);
-        assert_eq!(sizes, ["1023 bytes", "1.0 KiB", "1.5 MiB"]);
+        let sizes = [1, 1023, 1024, 1_600_000].map(byte_size);
+        assert_eq!(sizes, ["1 byte", "1,023 bytes", "1.0 KiB", "1.5 MiB"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ pub mod layout;
 
 use std::io::{self, Write};
 
-use hedgerow::{Context, Legs, LinkTrace, Passage, Role, Step};
+use hedgerow::{Context, Legs, LinkTrace, Passage, Question, Role, Step};
 
 use crate::command::render::layout::{columns, counted, cut, decimal, grouped, padded, plain, width, wrap};
 
@@ -12,10 +12,10 @@ use crate::command::render::layout::{columns, counted, cut, decimal, grouped, pa
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn context(out: &mut dyn Write, context: &Context) -> io::Result<()> {
+pub fn context(out: &mut dyn Write, question: &Question, context: &Context) -> io::Result<()> {
     writeln!(out, "{}", headline(context))?;
     if context.passages.is_empty() {
-        writeln!(out, "\nNothing in the store answers this.")?;
+        writeln!(out, "\n{}", why_empty(question, context))?;
     }
     for (passage, number) in context.passages.iter().zip(1..) {
         writeln!(out)?;
@@ -25,22 +25,62 @@ pub fn context(out: &mut dyn Write, context: &Context) -> io::Result<()> {
     trace(out, context)
 }
 
+/// Why an answer has no passage.
+pub fn why_empty(question: &Question, context: &Context) -> String {
+    let trace = &context.trace;
+    if question.seeds.saturating_add(question.neighbours) == 0 {
+        "No passages were asked for: -k and --neighbours are 0.".to_owned()
+    } else if trace.chunks == 0 && question.filter.is_some() {
+        "The filter matches no chunk.".to_owned()
+    } else if trace.chunks == 0 {
+        "The store holds no text.".to_owned()
+    } else if trace.dropped.iter().any(|dropped| dropped.reason.contains("budget")) {
+        let budget = counted(question.tokens_max as u64, "token", "tokens");
+        format!("Nothing fits into the budget of {budget}; --tokens allows more.")
+    } else if !question.text.contains(char::is_alphanumeric) {
+        "The question has no words.".to_owned()
+    } else {
+        "Nothing in the store answers this.".to_owned()
+    }
+}
+
 /// How a passage was reached, in words, such as
 /// `via ‘Fruit Chan’, mentioned in ‘The Midnight After’ [1]: definition link, idf .81`; the number is that of the passage
 /// in the same answer.
 pub fn path_within(passage: &Passage, context: &Context) -> String {
     match passage.path.as_slice() {
-        [seed, Step { node, weight, .. }, _] => format!(
-            "via ‘{}’, mentioned in {}: definition link, idf {}",
-            bare(node),
-            cited(bare(&seed.node), context),
-            decimal(*weight, 2)
-        ),
-        [Step { node, .. }, _] => format!("defines ‘{}’, which the question names", bare(node)),
-        _ if passage.legs.vector <= 0.0 => "found by its terms".to_owned(),
-        _ if passage.legs.terms <= 0.0 => "found by its vector".to_owned(),
-        _ => "found by its terms and vector".to_owned(),
+        [seed, Step { node, weight, .. }, _] => {
+            // The walk starts from a seed and yet may owe most of its score to a link from another one.
+            let itself = if passage.role == Role::Seed { own_reason(passage) + ", above all " } else { String::new() };
+            format!(
+                "{itself}via ‘{}’, mentioned in {}: definition link, idf {}",
+                bare(node),
+                cited(bare(&seed.node), context),
+                decimal(*weight, 2)
+            )
+        }
+        [Step { node, .. }, _] if passage.legs.named >= passage.legs.terms + passage.legs.vector => {
+            format!("defines ‘{}’, which the question names", bare(node))
+        }
+        [Step { node, .. }, _] => {
+            format!("{}; defines ‘{}’, which the question names", own_reason(passage), bare(node))
+        }
+        _ => own_reason(passage),
     }
+}
+
+/// What a passage has by itself, the larger part first.
+fn own_reason(passage: &Passage) -> String {
+    let Legs { terms, vector, named, .. } = passage.legs;
+    let found = match (terms > 0.0, vector > 0.0) {
+        (true, true) if terms >= vector => "found by its terms and vector",
+        (true, true) => "found by its vector and terms",
+        (true, false) => "found by its terms",
+        (false, true) => "found by its vector",
+        (false, false) if named > 0.0 => "defines what the question names",
+        (false, false) => "nothing but the filter lets it through",
+    };
+    found.to_owned()
 }
 
 /// The title of a passage's document, or its key where it has none.
@@ -220,10 +260,10 @@ fn lines_or(lines: &[String], none: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hedgerow::{Context, Legs, Passage, Role, Step, Trace};
+    use hedgerow::{Context, Dropped, Filter, Legs, Passage, Question, Role, Step, Trace};
 
-    use crate::command::render::context;
     use crate::command::render::layout::{columns, width};
+    use crate::command::render::{context, path_within, why_empty};
 
     fn passage(key: &str, title: &str, path: &[(&'static str, &str, f32)]) -> Passage {
         let steps = path.iter().map(|(by, node, weight)| Step { by, node: (*node).to_owned(), weight: *weight });
@@ -243,6 +283,11 @@ mod tests {
         }
     }
 
+    fn answer(passages: Vec<Passage>) -> Context {
+        let (incomplete, trace) = (Vec::new(), Trace::default());
+        Context { question: "Who?".to_owned(), strategy: "graph", passages, tokens: 960, incomplete, trace }
+    }
+
     #[test]
     fn a_neighbour_says_which_passage_led_to_it() {
         let first = passage("films.md", "The Midnight After", &[("terms and vector", "chunk:films.md#0", 0.9)]);
@@ -252,16 +297,10 @@ mod tests {
             ("defined by", "chunk:chan.md#0", 0.7),
         ];
         let second = passage("chan.md", "", &path);
-        let answer = Context {
-            question: "Who directed it?".to_owned(),
-            strategy: "graph",
-            passages: vec![first, second],
-            tokens: 960,
-            incomplete: Vec::new(),
-            trace: Trace { seeds: vec!["films.md#0".to_owned()], ..Trace::default() },
-        };
+        let mut answer = answer(vec![first, second]);
+        answer.trace.seeds.push("films.md#0".to_owned());
         let mut out = Vec::new();
-        context(&mut out, &answer).unwrap();
+        context(&mut out, &Question::new("Who directed it?"), &answer).unwrap();
         let printed = String::from_utf8(out).unwrap();
         assert!(
             printed.contains("mentioned in ‘The Midnight After’ [1]: definition link, idf .81")
@@ -269,5 +308,48 @@ mod tests {
             "{printed}"
         );
         assert!(printed.lines().all(|line| columns(line) <= width()), "{printed}");
+    }
+
+    #[test]
+    fn a_passage_is_told_by_what_counts_most() {
+        let link = [("terms", "chunk:a#0", 0.9), ("mentions", "entity:B", 0.8), ("defined by", "chunk:b#0", 0.7)];
+        let named = [("names", "entity:B", 0.3), ("defined by", "chunk:b#0", 0.5)];
+        let own = [("vector", "chunk:b#0", 0.4)];
+        let of = |terms, vector, named| Legs { terms, vector, named, link: 0.0 };
+        for (path, role, legs, told) in [
+            (&link[..], Role::Neighbour, of(0.1, 0.0, 0.0), "via ‘B’, mentioned in a#0: definition link, idf .80"),
+            (
+                &link[..],
+                Role::Seed,
+                of(0.1, 0.0, 0.0),
+                "found by its terms, above all via ‘B’, mentioned in a#0: definition link, idf .80",
+            ),
+            (&named[..], Role::Match, of(0.1, 0.1, 0.3), "defines ‘B’, which the question names"),
+            (&named[..], Role::Seed, of(0.4, 0.0, 0.3), "found by its terms; defines ‘B’, which the question names"),
+            (&own[..], Role::Match, of(0.1, 0.3, 0.0), "found by its vector and terms"),
+            (&own[..], Role::Match, of(0.0, 0.3, 0.0), "found by its vector"),
+            (&own[..], Role::Match, of(0.0, 0.0, 0.0), "nothing but the filter lets it through"),
+        ] {
+            let passage = Passage { role, legs, ..passage("b", "", path) };
+            assert_eq!(path_within(&passage, &answer(Vec::new())), told);
+        }
+    }
+
+    #[test]
+    fn an_answer_without_passages_says_why() {
+        let question = Question::new("Who?");
+        let mut empty = answer(Vec::new());
+        let none = Question { seeds: 0, neighbours: 0, ..question.clone() };
+        assert!(why_empty(&none, &empty).starts_with("No passages were asked for"));
+        let filtered = Question { filter: Some(Filter::parse("title = \"x\"").unwrap()), ..question.clone() };
+        assert_eq!(why_empty(&filtered, &empty), "The filter matches no chunk.");
+        assert_eq!(why_empty(&question, &empty), "The store holds no text.");
+        empty.trace.chunks = 1;
+        assert_eq!(why_empty(&question, &empty), "Nothing in the store answers this.");
+        assert_eq!(why_empty(&Question::new("?!"), &empty), "The question has no words.");
+        let reason = "does not fit into the budget of tokens";
+        empty.trace.dropped.push(Dropped { key: "a#0".to_owned(), score: 0.5, reason });
+        let told = why_empty(&Question { tokens_max: 1, ..question }, &empty);
+        assert_eq!(told, "Nothing fits into the budget of 1 token; --tokens allows more.");
     }
 }
