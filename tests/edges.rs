@@ -36,7 +36,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::stores::cases(48))]
 
     #[test]
     fn stored_edges_are_those_of_a_naive_computation(case in cases()) {

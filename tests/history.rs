@@ -33,7 +33,7 @@ fn text(key: u8, number: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(crate::stores::cases(32))]
 
     #[test]
     fn a_store_holds_what_a_map_would_hold(steps in steps()) {

@@ -4,6 +4,7 @@ use hedgerow::{
     Batch, Certainty, Committed, Context, Document, Embed, Extract, Extraction, FoundMention, FoundRelation, Listing,
     ModelError, Models, Pipeline, Question, Quiet, Snapshot, Staged, StagedVector, Store, Strategy,
 };
+use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
@@ -225,4 +226,17 @@ impl Numbers {
         let steps = u16::try_from(self.next() >> 48).expect("sixteen bits are left");
         f32::from(steps) / 32_768.0 - 1.0
     }
+}
+
+/// As many cases as said, or as `PROPTEST_CASES` says; the same ones every time unless `PROPTEST_RNG_SEED` names others,
+/// so that a run of the tests can be repeated.
+pub fn cases(count: u32) -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = count;
+    }
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(1848);
+    }
+    config
 }
