@@ -6,6 +6,37 @@ use std::ops::Range;
 ///
 /// The engine calls it from several threads at once, with up to a few hundred texts a call, and never retries: an
 /// implementation that speaks to a server retries by itself. The same text must always give the same vector.
+///
+/// ```
+/// use hedgerow::{Embed, ModelError};
+///
+/// /// Counts letters: the smallest embedder that there is.
+/// struct Letters;
+///
+/// impl Embed for Letters {
+///     fn space(&self) -> &str {
+///         "letters"
+///     }
+///     fn model(&self) -> &str {
+///         "letters-26"
+///     }
+///     fn dimensions(&self) -> usize {
+///         26
+///     }
+///     fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+///         let vector = |text: &&str| {
+///             let mut counts = vec![0.0; 26];
+///             for letter in text.bytes().filter(u8::is_ascii_alphabetic) {
+///                 counts[usize::from(letter.to_ascii_lowercase() - b'a')] += 1.0;
+///             }
+///             counts.iter().any(|count| *count > 0.0).then_some(counts)
+///         };
+///         Ok(texts.iter().map(vector).collect())
+///     }
+/// }
+///
+/// assert_eq!(Letters.embed(&["Hedge", "?"]).unwrap()[1], None);
+/// ```
 pub trait Embed: Sync {
     /// Name of the vector space that the vectors belong to, such as `static`.
     fn space(&self) -> &str;
@@ -29,6 +60,31 @@ pub trait Embed: Sync {
 /// Called once a chunk, from several threads at once; the result must depend on the arguments alone. A range outside the
 /// text rejects the document. Left out without a word: names that no letter or digit is in, or longer than 4 KiB, and
 /// relations without a label, with a weight that is not finite and above zero, or from an entity to itself.
+///
+/// ```
+/// use hedgerow::{Certainty, Extract, Extraction, FoundMention, ModelError};
+///
+/// /// Takes ticket numbers such as `#2209` for entities.
+/// struct Tickets;
+///
+/// impl Extract for Tickets {
+///     fn model(&self) -> &str {
+///         "tickets-1"
+///     }
+///     fn extract(&self, _title: &str, text: &str) -> Result<Extraction, ModelError> {
+///         let mut found = Extraction::default();
+///         for (start, _) in text.match_indices('#') {
+///             let digits = text[start + 1..].bytes().take_while(u8::is_ascii_digit).count();
+///             let range = start..start + 1 + digits;
+///             let (name, kind) = (text[range.clone()].to_owned(), "ticket".to_owned());
+///             found.mentions.push(FoundMention { name, kind, range, certainty: Certainty::Certain });
+///         }
+///         Ok(found)
+///     }
+/// }
+///
+/// assert_eq!(Tickets.extract("", "See #2209.").unwrap().mentions[0].range, 4..9);
+/// ```
 pub trait Extract: Sync {
     /// Identity of the extractor; a change of it makes documents be read anew.
     fn model(&self) -> &str;

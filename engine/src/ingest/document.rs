@@ -33,7 +33,7 @@ pub struct GivenChunk {
 }
 
 impl Document {
-    /// A document without text.
+    /// A document with this key, which still needs a text or chunks.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self { key: key.into(), ..Self::default() }
