@@ -120,7 +120,7 @@ impl Task<'_> {
         let mut hits = Vec::new();
         self.for_each_chunk(|id, text| {
             hits.clear();
-            gazetteer.find(text, counts, false, &mut hits);
+            gazetteer.find(text, counts, &mut hits);
             found.mentions.extend(hits.iter().map(|hit| (id.0, hit.id)));
             leads(text, |key| found.leads.extend(candidates.find(Key::of_entity(key)).map(|slot| (id.0, slot))));
         })?;

@@ -21,8 +21,7 @@ pub struct Hit {
 ///
 /// Names are compared as sequences of words, whatever signs stand between these. One word counts if it has a capital
 /// or is a number of four digits, and, where the corpus mostly writes it in lower case, only in mid-sentence and if
-/// the corpus writes it there with a capital often enough. More words need one capital or digit among them, and in a
-/// question none. Letters without case count as capitals; inside runs of a script without spaces, names of two
+/// the corpus writes it there with a capital often enough. More words need one capital or digit among them. Letters without case count as capitals; inside runs of a script without spaces, names of two
 /// characters or more are found.
 #[derive(Clone, Debug, Default)]
 pub struct Gazetteer {
@@ -55,7 +54,7 @@ impl Gazetteer {
     }
 
     /// Appends the names in a text, in order and without overlap.
-    pub fn find(&self, text: &str, counts: &CaseCounts, question: bool, out: &mut Vec<Hit>) {
+    pub fn find(&self, text: &str, counts: &CaseCounts, out: &mut Vec<Hit>) {
         let tokens = tokens(text);
         let mut lower = String::new();
         let mut words = Vec::with_capacity(tokens.len());
@@ -64,7 +63,7 @@ impl Gazetteer {
             fold_lower_into(token.text, &mut lower);
             words.push((place, self.words.get(lower.as_str()).copied()));
         }
-        let search = Search { tokens: &tokens, words: &words, counts, question };
+        let search = Search { tokens: &tokens, words: &words, counts };
         let mut at = 0;
         while let Some(&(place, _)) = words.get(at) {
             let token = &tokens[place];
@@ -164,14 +163,13 @@ struct Search<'s> {
     tokens: &'s [Token<'s>],
     words: &'s [(usize, Option<u32>)],
     counts: &'s CaseCounts,
-    question: bool,
 }
 
 impl Search<'_> {
     fn allows(&self, at: usize, length: usize) -> bool {
         let mut words = self.words[at..at + length].iter().map(|&(place, _)| self.tokens[place].text);
         if length > 1 {
-            return self.question || words.any(stands_out);
+            return words.any(stands_out);
         }
         let place = self.words[at].0;
         let word = self.tokens[place].text;
@@ -198,11 +196,11 @@ mod tests {
         counts
     }
 
-    fn found<'t>(names: &[&str], text: &'t str, counts: &CaseCounts, question: bool) -> Vec<&'t str> {
+    fn found<'t>(names: &[&str], text: &'t str, counts: &CaseCounts) -> Vec<&'t str> {
         let keys: Vec<String> = names.iter().map(|name| name_key_text(name)).collect();
         let gazetteer = Gazetteer::new(keys.iter().map(String::as_str).zip(0..));
         let mut hits = Vec::new();
-        gazetteer.find(text, counts, question, &mut hits);
+        gazetteer.find(text, counts, &mut hits);
         hits.iter()
             .inspect(|hit| {
                 let words = name_key_text(&text[hit.start..hit.end]);
@@ -217,29 +215,28 @@ mod tests {
         let names = ["Pink", "Pink Floyd", "Pink Floyd The Wall", "The Wall", "Floyd Mayweather", "São Paulo"];
         let none = CaseCounts::default();
         let text = "Pink Floyd; the Wall and Pink-Floyd Mayweather in Pink. SÃO Paulo";
-        assert_eq!(found(&names, text, &none, false), ["Pink Floyd; the Wall", "Pink-Floyd", "Pink", "SÃO Paulo"]);
-        assert_eq!(found(&names, "pink floyd", &none, false), [""; 0]);
-        assert_eq!(found(&names, "pink floyd, pink", &none, true), ["pink floyd"]);
-        assert_eq!(found(&[], "Pink", &none, true), [""; 0]);
-        assert_eq!(found(&["", "The"], "The", &none, true), [""; 0]);
+        assert_eq!(found(&names, text, &none), ["Pink Floyd; the Wall", "Pink-Floyd", "Pink", "SÃO Paulo"]);
+        assert_eq!(found(&names, "pink floyd", &none), [""; 0]);
+        assert_eq!(found(&[], "Pink", &none), [""; 0]);
+        assert_eq!(found(&["", "The"], "The", &none), [""; 0]);
     }
 
     #[test]
     fn one_word_needs_a_capital_where_the_corpus_gives_it_one() {
         let names = ["Help", "Speed", "1984", "99", "2nd"];
         let counts = counted("We help and help, but Help came. speed speed speed speed speed, so Speed");
-        assert_eq!(found(&names, "Help! They got Help in 1984 of 99 for 2nd", &counts, false), ["Help", "1984"]);
-        assert_eq!(found(&names, "Speed is Speed", &counts, false), [""; 0]);
-        assert_eq!(found(&names, "I saw Help", &CaseCounts::default(), false), ["Help"]);
+        assert_eq!(found(&names, "Help! They got Help in 1984 of 99 for 2nd", &counts), ["Help", "1984"]);
+        assert_eq!(found(&names, "Speed is Speed", &counts), [""; 0]);
+        assert_eq!(found(&names, "I saw Help", &CaseCounts::default()), ["Help"]);
     }
 
     #[test]
     fn names_are_found_in_runs_without_spaces_and_without_case() {
         let none = CaseCounts::default();
         let names = ["東京", "東京タワー", "京", "서울", "القاهرة", "กรุงเทพ"];
-        assert_eq!(found(&names, "彼は東京タワーと東京に行く。京", &none, false), ["東京タワー", "東京", "京"]);
-        assert_eq!(found(&names, "나는 서울에 갔다", &none, false), ["서울"]);
-        assert_eq!(found(&names, "فى القاهرة", &none, false), ["القاهرة"]);
-        assert_eq!(found(&names, "ไปกรุงเทพครับ", &none, false), ["กรุงเทพ"]);
+        assert_eq!(found(&names, "彼は東京タワーと東京に行く。京", &none), ["東京タワー", "東京", "京"]);
+        assert_eq!(found(&names, "나는 서울에 갔다", &none), ["서울"]);
+        assert_eq!(found(&names, "فى القاهرة", &none), ["القاهرة"]);
+        assert_eq!(found(&names, "ไปกรุงเทพครับ", &none), ["กรุงเทพ"]);
     }
 }
