@@ -1,7 +1,7 @@
 //! k-hop expansion: breadth first, with the best path to every node, the same from run to run.
 
 use crate::error::QueryError;
-use crate::query::graph::Edge;
+use crate::query::graph::{Direction, Edge};
 use crate::query::{EdgeKind, Node};
 use crate::snapshot::Snapshot;
 use serde::Serialize;
@@ -22,18 +22,6 @@ pub struct ExpandOptions {
     pub limit: usize,
     /// Edges below this weight are passed over.
     pub weight_min: f32,
-}
-
-/// Which way edges are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Along them.
-    Out,
-    /// Against them.
-    In,
-    /// Either way.
-    #[default]
-    Both,
 }
 
 impl Default for ExpandOptions {
@@ -174,12 +162,10 @@ impl Snapshot {
 
     /// The edges of a node that are followed.
     fn out_of(&self, node: Node, options: &ExpandOptions) -> Result<(Vec<Edge>, bool), QueryError> {
-        let forward = options.direction != Direction::In;
-        let backward = options.direction != Direction::Out;
         let kinds: BTreeSet<EdgeKind> = options.edges.iter().copied().collect();
         let mut edges = Vec::new();
         for kind in kinds {
-            edges.extend(self.edges_of(node, kind, forward, backward)?);
+            edges.extend(self.edges_of(node, kind, options.direction)?);
         }
         edges.retain(|edge| edge.weight >= options.weight_min);
         if edges.len() <= options.fan_out {

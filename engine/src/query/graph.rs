@@ -41,6 +41,18 @@ impl EdgeKind {
     }
 }
 
+/// Which way edges are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Along them.
+    Out,
+    /// Against them.
+    In,
+    /// Either way.
+    #[default]
+    Both,
+}
+
 /// One edge out of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Edge {
@@ -61,14 +73,9 @@ pub(super) struct Relation {
 }
 
 impl Snapshot {
-    /// Every edge of a kind out of a node, `forward` along its direction, `backward` against it.
-    pub(super) fn edges_of(
-        &self,
-        node: Node,
-        kind: EdgeKind,
-        forward: bool,
-        backward: bool,
-    ) -> Result<Vec<Edge>, Damage> {
+    /// Every edge of a kind out of a node that is followed in a direction.
+    pub(super) fn edges_of(&self, node: Node, kind: EdgeKind, direction: Direction) -> Result<Vec<Edge>, Damage> {
+        let (forward, backward) = (direction != Direction::In, direction != Direction::Out);
         let mut edges = Vec::new();
         let mut add = |target: Node, weight: f32, reversed: bool| {
             edges.push(Edge { kind, label: String::new(), target, weight, reversed });

@@ -17,7 +17,7 @@ pub use answer::{
 };
 pub use ask::{Question, Recipe, Strategy};
 pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, MentionLine, RelationLine};
-pub use expand::{Direction, ExpandOptions, Expansion, PathEdge, Reached};
-pub use graph::EdgeKind;
+pub use expand::{ExpandOptions, Expansion, PathEdge, Reached};
+pub use graph::{Direction, EdgeKind};
 pub use node::Node;
 pub use search::Found;

@@ -21,7 +21,7 @@ pub enum Node {
 
 impl Snapshot {
     /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`; a bare key is tried as
-    /// document, then as chunk, then as entity.
+    /// document, then as entity, then as chunk.
     ///
     /// # Errors
     /// [`QueryError::NotFound`] where it stands for nothing that is live.
@@ -39,10 +39,10 @@ impl Snapshot {
         if let Some(document) = self.find_document(key)? {
             return Ok(Node::Document(document.id()));
         }
-        if let Some(chunk) = self.find_chunk(key)? {
-            return Ok(Node::Chunk(chunk));
+        if let Some(entity) = self.find_entity(key)? {
+            return Ok(Node::Entity(entity));
         }
-        self.find_entity(key)?.map(Node::Entity).ok_or_else(not_found)
+        self.find_chunk(key)?.map(Node::Chunk).ok_or_else(not_found)
     }
 
     /// The key of a node, with its kind before it.
