@@ -126,30 +126,32 @@ fn a_vector_that_does_not_fit_its_space_is_refused_and_nothing_is_lost() {
     assert_eq!(set(&store, whole("b"), vector(&[1.0])).ok(), Some(1));
 }
 
+/// Gives vectors that cannot be used for some words.
+struct Broken;
+impl Embed for Broken {
+    fn space(&self) -> &'static str {
+        "letters"
+    }
+    fn model(&self) -> &'static str {
+        "letters-16"
+    }
+    fn dimensions(&self) -> usize {
+        16
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        let vector = |text: &&str| match text.rsplit('\n').next() {
+            Some("nan") => Some(vec![f32::NAN; 16]),
+            Some("zero") => Some(vec![0.0; 16]),
+            Some("short") => Some(vec![1.0; 15]),
+            Some("none") => None,
+            _ => Some(vec![1.0; 16]),
+        };
+        Ok(texts.iter().map(vector).collect())
+    }
+}
+
 #[test]
 fn documents_whose_embedder_gives_no_direction_are_rejected_with_the_reason() {
-    struct Broken;
-    impl Embed for Broken {
-        fn space(&self) -> &'static str {
-            "letters"
-        }
-        fn model(&self) -> &'static str {
-            "letters-16"
-        }
-        fn dimensions(&self) -> usize {
-            16
-        }
-        fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
-            let vector = |text: &&str| match text.rsplit('\n').next() {
-                Some("nan") => Some(vec![f32::NAN; 16]),
-                Some("zero") => Some(vec![0.0; 16]),
-                Some("short") => Some(vec![1.0; 15]),
-                Some("none") => None,
-                _ => Some(vec![1.0; 16]),
-            };
-            Ok(texts.iter().map(vector).collect())
-        }
-    }
     for (text, reason) in [("nan", "component 0"), ("zero", "zero"), ("short", "15"), ("none", ""), ("good", "")] {
         let place = Place::new();
         let store = place.open();
@@ -167,24 +169,9 @@ fn documents_whose_embedder_gives_no_direction_are_rejected_with_the_reason() {
 
 #[test]
 fn a_rejected_document_does_not_take_its_neighbours_with_it() {
-    struct NoDirection;
-    impl Embed for NoDirection {
-        fn space(&self) -> &'static str {
-            "letters"
-        }
-        fn model(&self) -> &'static str {
-            "letters-16"
-        }
-        fn dimensions(&self) -> usize {
-            16
-        }
-        fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
-            Ok(texts.iter().map(|text| Some(vec![if text.contains("zero") { 0.0 } else { 1.0 }; 16])).collect())
-        }
-    }
     let place = Place::new();
     let store = place.open();
-    let pipeline = Pipeline { embedder: Some(&NoDirection), ..PIPELINE };
+    let pipeline = Pipeline { embedder: Some(&Broken), ..PIPELINE };
     let mut batch = Batch::default();
     let documents = vec![document("a", "good"), document("b", "zero"), document("c", "good too")];
     let staged = pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
