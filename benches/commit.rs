@@ -91,7 +91,7 @@ fn main() {
     let scratch = Scratch::new("commit");
     let log = Log::default();
     let disk = Counted { disk: RealDisk::new(&scratch.0.join("store")), log: Arc::clone(&log) };
-    let store = Store::open_in(Env::new(Arc::new(disk)), true).expect("a store");
+    let store = Store::open_or_create_in(Env::new(Arc::new(disk))).expect("a store");
     let (mut times, mut counts, mut most) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..101 {
         let document = Document::new(format!("note-{number}")).text("A hedgerow is a pruned row of interwoven plants.");

@@ -1,7 +1,8 @@
 //! Faults that a review or a fuzzer found once, so that their kind does not come back.
 
-use crate::stores::{Place, change, document, put, texts, vector};
-use hedgerow::{Batch, Env, Filter, Quiet, Snapshot, StagedVector, Target, verify};
+use crate::stores::{MODELS, Place, change, document, put, texts, vector};
+use hedgerow::{Batch, Document, Env, Filter, Question, Quiet, Snapshot, StagedVector, Target, verify};
+use hedgerow_format::head::Head;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -106,6 +107,35 @@ fn nearest_neighbours_are_as_many_as_asked_for_whenever_they_match_the_filter() 
     // The last ones point the other way: their cosine is below zero, and they match all the same.
     assert_eq!(keys(20).len(), 20);
     assert_eq!(keys(50).len(), 20);
+}
+
+#[test]
+fn a_head_of_another_store_with_the_highest_generation_does_no_harm() {
+    let place = Place::new();
+    put(&place.open(), &[("a", "Alice owns Bridge.")]);
+    let foreign = Head::new([9; 16], u64::MAX, 1, 1, [0; 32]);
+    fs::write(place.path().join("HEAD"), foreign.to_bytes()).expect("HEAD can be written");
+    put(&place.open(), &[("b", "Ely owns Dover.")]);
+    assert_eq!(texts(&place.read()).len(), 2);
+    assert_eq!(problems(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_question_in_lower_case_names_the_titles_that_it_holds() {
+    let place = Place::new();
+    let titled = |key: &str, title: &str, text: &str| Document::new(key).title(title).text(text);
+    let documents = vec![
+        titled("moon", "The Dark Side of the Moon", "A record of 1973."),
+        titled("other", "Meddle", "A record of 1971."),
+        titled("third", "Animals", "A record of 1977."),
+    ];
+    change(&place.open(), documents, &[]);
+    place.open().refresh(&Quiet).expect("links can be written");
+    let question = Question::new("who played on the dark side of the moon, and on meddle?");
+    let context = place.read().ask(&question, MODELS).expect("the question has an answer");
+    let names: Vec<&str> = context.trace.names.iter().map(|name| name.entity.as_str()).collect();
+    // A title of one word needs its capital: `meddle` is a word as well.
+    assert_eq!(names, ["The Dark Side of the Moon"]);
 }
 
 #[test]

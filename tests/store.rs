@@ -245,7 +245,7 @@ fn files_made_by(threads: usize) -> BTreeMap<PathBuf, Vec<u8>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     pool.install(|| {
         let env = Env::seeded(Arc::new(RealDisk::new(&place.path())), 7);
-        let store = Store::open_in(env, true).expect("the store opens");
+        let store = Store::open_or_create_in(env).expect("the store opens");
         let mut numbers = Numbers(3);
         let words = ["Alice", "Bridge", "Carol", "owns", "meets", "the", "old", "river", "Dover", "Ely"];
         for round in 0..3 {

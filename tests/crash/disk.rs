@@ -18,6 +18,8 @@ pub struct Disk(Arc<Mutex<State>>);
 pub enum Fault {
     /// From this operation on nothing happens any more.
     Crash { at: u64 },
+    /// This reading operation fails once; they are counted by themselves.
+    Read { at: u64 },
     /// This operation fails, and all later ones too if `for_ever`.
     Call { at: u64, for_ever: bool, full: bool },
 }
@@ -28,6 +30,7 @@ struct State {
     folders: BTreeMap<Folder, Names>,
     fault: Option<Fault>,
     operations: u64,
+    reads: u64,
     locked: bool,
 }
 
@@ -106,10 +109,22 @@ impl Disk {
         self.state().operations
     }
 
+    /// Operations until now that change nothing.
+    pub fn reads(&self) -> u64 {
+        self.state().reads
+    }
+
+    /// Puts a file's bytes back as they were on an older state of this disk.
+    pub fn put_back(&self, older: &Self, name: &FileName) {
+        let older = older.state();
+        let file = older.folders[&name.folder()].live[&name.name()];
+        self.state().files[file] = older.files[file].clone();
+    }
+
     /// Something will go wrong, counted from now.
     pub fn fail(&self, fault: Fault) {
         let mut state = self.state();
-        (state.fault, state.operations) = (Some(fault), 0);
+        (state.fault, state.operations, state.reads) = (Some(fault), 0, 0);
     }
 
     /// What a new process finds after this one was killed: everything, synced or not.
@@ -148,8 +163,9 @@ impl Disk {
     /// One operation: the state to carry it out on, unless it fails. Reading after a crash fails too.
     fn operate(&self, changes: bool) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
-        let now = state.operations;
+        let (now, read) = (state.operations, state.reads);
         state.operations += u64::from(changes);
+        state.reads += u64::from(!changes);
         match state.fault {
             Some(Fault::Crash { at }) if now > at || (changes && now == at) => {
                 Err(io::Error::other("the power is off"))
@@ -157,6 +173,7 @@ impl Disk {
             Some(Fault::Call { at, for_ever, full }) if changes && (now == at || (for_ever && now > at)) => {
                 Err(if full { ErrorKind::StorageFull.into() } else { io::Error::other("the disk failed") })
             }
+            Some(Fault::Read { at }) if !changes && read == at => Err(io::Error::other("the disk is busy")),
             _ => Ok(state),
         }
     }

@@ -4,7 +4,7 @@ mod disk;
 
 use crate::crash::disk::{Disk, Fault};
 use crate::stores::{PIPELINE, document, entities, relations, texts, vector};
-use hedgerow::{Batch, CommitError, Env, OpenError, Quiet, Snapshot, Store, Target, triple, verify};
+use hedgerow::{Batch, CommitError, Env, FileName, OpenError, Quiet, Snapshot, Store, Target, triple, verify};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn step(store: &Store, number: usize) -> Result<(), CommitError> {
 /// What is seen after each step when nothing goes wrong, the empty store first; and the operations that it takes.
 fn undisturbed() -> (Vec<Seen>, u64) {
     let disk = Disk::default();
-    let store = Store::open_in(env(&disk), true).expect("the disk is sound");
+    let store = Store::open_or_create_in(env(&disk)).expect("the disk is sound");
     let mut states = vec![seen(&store.snapshot())];
     for number in 0..STEPS {
         step(&store, number).expect("the disk is sound");
@@ -57,7 +57,7 @@ fn undisturbed() -> (Vec<Seen>, u64) {
 
 /// Lives until something fails: how many states were acknowledged, none if the store was not even made.
 fn live(disk: &Disk) -> usize {
-    let Ok(store) = Store::open_in(env(disk), true) else { return 0 };
+    let Ok(store) = Store::open_or_create_in(env(disk)) else { return 0 };
     let failed = (0..STEPS).position(|number| step(&store, number).is_err());
     failed.unwrap_or(STEPS) + 1
 }
@@ -70,7 +70,7 @@ fn check(disk: &Disk, states: &[Seen], acknowledged: usize, what: &str) {
         Err(OpenError::NotFound { .. }) if acknowledged == 0 => {}
         Err(error) => panic!("{what}: no reader can open the store: {error}"),
     }
-    let store = Store::open_in(env(disk), true).unwrap_or_else(|error| panic!("{what}: no writer can: {error}"));
+    let store = Store::open_or_create_in(env(disk)).unwrap_or_else(|error| panic!("{what}: no writer can: {error}"));
     assert!(possible.contains(&seen(&store.snapshot())), "{what}: the writer sees another state");
     let again = vec![document("z", "Alice met Ely.")];
     let mut batch = Batch::default();
@@ -120,14 +120,14 @@ fn a_power_cut_while_recovering_from_a_cut_or_a_kill_loses_nothing_either() {
 /// Cuts the power when the writer has opened what is left, and shortly before.
 fn check_recovery(left: &Disk, states: &[Seen], acknowledged: usize, what: &str, seed: u64) {
     let probe = left.killed();
-    let opened = Store::open_in(env(&probe), true).unwrap_or_else(|error| panic!("{what}: does not open: {error}"));
+    let opened = Store::open_or_create_in(env(&probe)).unwrap_or_else(|error| panic!("{what}: does not open: {error}"));
     let found = states.iter().rposition(|state| *state == seen(&opened.snapshot()));
     let found = found.unwrap_or_else(|| panic!("{what}: another state")) + 1;
     let operations = probe.operations();
     for before in (0..variants(1) * 6).step_by(2) {
         let disk = left.killed();
         disk.fail(Fault::Crash { at: operations.saturating_sub(before) });
-        let done = Store::open_in(env(&disk), true).is_ok();
+        let done = Store::open_or_create_in(env(&disk)).is_ok();
         // What was opened was published, and so acknowledged.
         let least = if done { found } else { acknowledged };
         // Nothing of the names and all of the data, and by chance.
@@ -151,4 +151,34 @@ fn a_call_that_fails_once_or_for_ever_loses_nothing_and_is_told() {
             check(&disk.cut(operation), &states, acknowledged, &format!("{what}, then cut"));
         }
     });
+}
+
+#[test]
+fn a_read_that_fails_once_while_the_catalog_is_behind_gives_nothing_up() {
+    let (states, _) = undisturbed();
+    let disk = Disk::default();
+    let store = Store::open_or_create_in(env(&disk)).expect("the disk is sound");
+    (0..STEPS - 1).for_each(|number| step(&store, number).expect("the disk is sound"));
+    let older = disk.killed();
+    step(&store, STEPS - 1).expect("the disk is sound");
+    drop(store);
+    let behind = disk.killed();
+    behind.put_back(&older, &FileName::Catalog);
+    let last = Snapshot::open_in(&behind).expect("HEAD names a whole generation").generation();
+    let (mut failed, mut at) = (0, 0);
+    loop {
+        let disk = behind.killed();
+        disk.fail(Fault::Read { at });
+        let opened = Store::open_in(env(&disk));
+        failed += u64::from(opened.is_err());
+        drop(opened);
+        if disk.reads() <= at {
+            break;
+        }
+        let store = Store::open_in(env(&disk.killed())).expect("nothing is wrong any more");
+        assert_eq!(seen(&store.snapshot()), states[STEPS], "read {at} failed, and the last commit is gone");
+        assert_eq!(store.snapshot().generation(), last, "read {at} failed");
+        at += 1;
+    }
+    assert!(failed > 10 && at > 20, "only {failed} of {at} reads made the opening fail");
 }

@@ -25,6 +25,13 @@ pub struct Store {
     _lock: Box<dyn Debug + Send + Sync>,
 }
 
+/// What to do where there is no store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Refuse,
+    Create,
+}
+
 #[derive(Debug)]
 struct Writer {
     catalog: Catalog,
@@ -40,7 +47,7 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; [`OpenError::NotFound`] where there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_in(Env::folder(path.as_ref())?, false)
+        Self::open_in(Env::folder(path.as_ref())?)
     }
 
     /// Opens the store in a folder for writing, making it unless it is there.
@@ -48,15 +55,27 @@ impl Store {
     /// # Errors
     /// [`OpenError`].
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_in(Env::folder(path.as_ref())?, true)
+        Self::open_or_create_in(Env::folder(path.as_ref())?)
     }
 
-    /// Opens the store on a disk for writing, and makes it where it is not there if `create`.
+    /// Opens the store on a disk for writing.
     ///
     /// # Errors
-    /// [`OpenError`]; [`OpenError::NotFound`] where there is none, unless `create`.
-    pub fn open_in(env: Env, create: bool) -> Result<Self, OpenError> {
-        let (lock, writer, snapshot) = recover::open(&env, create)?;
+    /// As [`Store::open`].
+    pub fn open_in(env: Env) -> Result<Self, OpenError> {
+        Self::open_with(env, Missing::Refuse)
+    }
+
+    /// Opens the store on a disk for writing, making it unless it is there.
+    ///
+    /// # Errors
+    /// As [`Store::open_or_create`].
+    pub fn open_or_create_in(env: Env) -> Result<Self, OpenError> {
+        Self::open_with(env, Missing::Create)
+    }
+
+    fn open_with(env: Env, missing: Missing) -> Result<Self, OpenError> {
+        let (lock, writer, snapshot) = recover::open(&env, missing)?;
         Ok(Self { env, writer: Mutex::new(writer), current: RwLock::new(Arc::new(snapshot)), _lock: lock })
     }
 

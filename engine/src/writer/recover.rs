@@ -5,8 +5,8 @@ use crate::error::{OpenError, StorageError};
 use crate::manifest;
 use crate::snapshot::{Snapshot, no_head};
 use crate::storage::{Access, Env, FileFault, FileName, Folder, VFile, Vfs, WriteFault, at, at_folder};
-use crate::writer::Writer;
 use crate::writer::commit::remove;
+use crate::writer::{Missing, Writer};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use std::path::PathBuf;
 type Opened = (Box<dyn Debug + Send + Sync>, Writer, Snapshot);
 
 /// Takes the lock, finds out what is true, publishes it, and sweeps orphans. A crash anywhere in here changes nothing.
-pub(super) fn open(env: &Env, create: bool) -> Result<Opened, OpenError> {
+pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
     let disk = &*env.disk;
     let path = || PathBuf::from(disk.describe());
     if is_bare(disk)? {
         if !there(disk, FileName::Catalog)? {
-            if !create {
+            if missing == Missing::Refuse {
                 return Err(no_head(disk));
             }
             refuse_foreign(disk)?;
