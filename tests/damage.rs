@@ -142,7 +142,7 @@ fn a_newer_format_and_another_magic_are_refused_in_words() {
     for (name, bytes) in published(&place.path()) {
         let is_head = name == Path::new("HEAD");
         let mut newer = bytes.clone();
-        newer[8..10].copy_from_slice(&2_u16.to_le_bytes());
+        newer[8..10].copy_from_slice(&3_u16.to_le_bytes());
         if is_head {
             newer[12..16].fill(0);
         }
@@ -153,7 +153,7 @@ fn a_newer_format_and_another_magic_are_refused_in_words() {
         foreign[..8].copy_from_slice(b"SQLite f");
         check_changed(&place, &name, &foreign, &before, "another magic");
         let path = place.path().join(&name);
-        for (changed, said) in [(newer, "format 2"), (foreign, "not a Hedgerow")] {
+        for (changed, said) in [(newer, "format 3"), (foreign, "not a Hedgerow")] {
             fs::write(&path, changed).expect("the file can be written");
             let found = problems(&place.path());
             assert!(found.iter().any(|problem| problem.contains(said)), "{}: {found:?}", name.display());

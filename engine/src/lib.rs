@@ -82,8 +82,8 @@ pub use crate::query::{
 };
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
-pub use crate::storage::{Access, Env, FileName, Folder, Mapping, RealDisk, VFile, Vfs};
-pub use crate::writer::{Batch, Committed, Store, Target};
+pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, RealDisk, VFile, Vfs};
+pub use crate::writer::{Batch, Committed, Compacted, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};
 

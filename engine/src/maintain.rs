@@ -143,6 +143,8 @@ fn message(fault: FileFault) -> String {
 pub struct Stats {
     /// Its number.
     pub generation: u64,
+    /// Hash over the live content, in hexadecimal: the same whatever history led to it.
+    pub fingerprint: String,
     /// Live documents.
     pub documents: u64,
     /// Live chunks.
@@ -216,6 +218,7 @@ impl Snapshot {
         let counts = self.statistics()?;
         let mut stats = Stats {
             generation: self.generation(),
+            fingerprint: format!("{:?}", self.fingerprint()?),
             documents: counts.documents,
             chunks: counts.chunks,
             terms: counts.terms,

@@ -9,7 +9,7 @@ pub use layout::{Layout, Section, Whole};
 use crate::record::record;
 
 /// The version of the format that this program writes, and the only one that it reads.
-pub const FORMAT_VERSION: u16 = 1;
+pub const FORMAT_VERSION: u16 = 2;
 /// First bytes of every file but `HEAD` and the catalog.
 pub const MAGIC: [u8; 8] = *b"\x89HEDGE\r\n";
 /// Bytes of the header; the first section may begin here.

@@ -24,6 +24,10 @@ number!(
     ChunkId
 );
 number!(
+    /// Dense position of a chunk inside one segment.
+    ChunkSlot
+);
+number!(
     /// Dense position of an entity inside one file.
     EntitySlot
 );

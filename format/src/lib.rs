@@ -32,6 +32,6 @@ pub mod segment;
 pub mod text;
 
 pub use error::FormatError;
-pub use ids::{ChunkId, DocumentId, EntitySlot};
+pub use ids::{ChunkId, ChunkSlot, DocumentId, EntitySlot};
 pub use key::Key;
 pub use record::{Field, Record, Rows, TextRef, U16s, U32s};

@@ -1,7 +1,9 @@
 //! The manifest: all that a reader needs to know of one generation, archived with rkyv.
 
+use crate::segment::SegmentShape;
 use crate::{FormatError, limits};
 use rkyv::{Archive, Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What makes up one generation.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub struct Manifest {
     pub documents_end: u32,
     /// One above the highest chunk id that was handed out.
     pub chunks_end: u32,
-    /// The segments, ascending by number.
+    /// The segments, ascending by the ids of their rows.
     pub segments: Vec<SegmentEntry>,
     /// The projections, ascending by number.
     pub projections: Vec<ProjectionEntry>,
@@ -40,14 +42,34 @@ pub struct FileEntry {
 pub struct SegmentEntry {
     /// The file.
     pub file: FileEntry,
-    /// Id of its first document; the others follow in the order of slots.
+    /// First id that its documents may have.
     pub first_document: u32,
+    /// One above the last id that its documents may have.
+    pub documents_end: u32,
     /// Number of its documents.
     pub documents: u32,
-    /// Id of its first chunk; the others follow in the order of slots.
+    /// First id that its chunks may have.
     pub first_chunk: u32,
+    /// One above the last id that its chunks may have.
+    pub chunks_end: u32,
     /// Number of its chunks.
     pub chunks: u32,
+}
+
+impl SegmentEntry {
+    /// The entry of a file with this shape.
+    #[must_use]
+    pub fn new(file: FileEntry, shape: SegmentShape) -> Self {
+        let SegmentShape { first_document, documents_end, documents, first_chunk, chunks_end, chunks } = shape;
+        Self { file, first_document, documents_end, documents, first_chunk, chunks_end, chunks }
+    }
+
+    /// Its ids and how many of them have rows.
+    #[must_use]
+    pub fn shape(&self) -> SegmentShape {
+        let Self { first_document, documents_end, documents, first_chunk, chunks_end, chunks, .. } = *self;
+        SegmentShape { first_document, documents_end, documents, first_chunk, chunks_end, chunks }
+    }
 }
 
 /// A projection of a generation.
@@ -72,7 +94,7 @@ pub struct ProjectionEntry {
 // Another crate of the build that turns on other rkyv features would change these bytes: then nothing compiles.
 const _: () = {
     assert!(size_of::<ArchivedManifest>() == 56 && align_of::<ArchivedManifest>() == 1);
-    assert!(size_of::<ArchivedSegmentEntry>() == 72 && align_of::<ArchivedSegmentEntry>() == 1);
+    assert!(size_of::<ArchivedSegmentEntry>() == 80 && align_of::<ArchivedSegmentEntry>() == 1);
     assert!(size_of::<ArchivedProjectionEntry>() == 88 && align_of::<ArchivedProjectionEntry>() == 1);
 };
 
@@ -110,20 +132,23 @@ impl Manifest {
         if self.facts > self.generation {
             return Err(broken("S-MAN-1", 0));
         }
-        let (mut number, mut document, mut chunk) = (None, 0_u32, 0_u32);
+        let (mut numbers, mut document, mut chunk) = (BTreeSet::new(), 0_u32, 0_u32);
         for (row, segment) in self.segments.iter().enumerate() {
-            if number.is_some_and(|before| before >= segment.file.number) {
+            if !numbers.insert(segment.file.number) {
                 return Err(broken("S-MAN-2", row));
             }
-            number = Some(segment.file.number);
-            let ends = segment
-                .first_document
-                .checked_add(segment.documents)
-                .zip(segment.first_chunk.checked_add(segment.chunks));
-            let next = (segment.first_document, segment.first_chunk) == (document, chunk);
-            (document, chunk) = ends.filter(|_| next).ok_or_else(|| broken("S-MAN-3", row))?;
+            let rooms = [
+                (document, segment.first_document, segment.documents, segment.documents_end),
+                (chunk, segment.first_chunk, segment.chunks, segment.chunks_end),
+            ];
+            for (free, first, count, end) in rooms {
+                if first < free || end.checked_sub(first).is_none_or(|room| room < count) {
+                    return Err(broken("S-MAN-3", row));
+                }
+            }
+            (document, chunk) = (segment.documents_end, segment.chunks_end);
         }
-        if (document, chunk) != (self.documents_end, self.chunks_end) {
+        if document > self.documents_end || chunk > self.chunks_end {
             return Err(broken("S-MAN-3", self.segments.len()));
         }
         let mut number = None;

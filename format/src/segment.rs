@@ -1,13 +1,15 @@
 //! The records of a segment, and the proof that a segment's sections fit together.
 
+mod ids;
 mod rows;
 mod validate;
 
+pub use ids::{Ids, SegmentShape, in_key_order};
 pub use rows::{
     ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SpaceRow, TermRow, mention_flags,
+    SpaceRow, SpellingRow, TermRow, mention_flags,
 };
-pub use validate::{SegmentShape, validate};
+pub use validate::validate;
 
 use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
@@ -25,6 +27,7 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("ChunkRow", ChunkRow::FIELDS),
     ("TextBlock", crate::text::TextBlock::FIELDS),
     ("EntityRow", EntityRow::FIELDS),
+    ("SpellingRow", SpellingRow::FIELDS),
     ("MentionRow", MentionRow::FIELDS),
     ("RangeRow", RangeRow::FIELDS),
     ("RelationRow", RelationRow::FIELDS),

@@ -1,4 +1,4 @@
-//! Text in compressed blocks, each 16 KiB before compression, so that a passage costs one or two of them.
+//! Text in blocks, each 16 KiB before compression, so that a passage costs one or two of them.
 
 use crate::record::record;
 use crate::{FormatError, Rows, limits};
@@ -9,24 +9,38 @@ pub const TEXT_BLOCK_BYTES: usize = 16 * 1024;
 const LEVEL: i32 = 3;
 
 record! {
-    /// Where one compressed block of text lies.
+    /// Where one block of text lies.
     TextBlock: 16 bytes {
         0 offset: u64 = "First byte inside the section `text`.";
-        8 length: u32 = "Bytes of the block as it lies in the file (one zstd frame).";
+        8 length: u32 = "Bytes of the block as it lies in the file: one zstd frame, shorter than `length_raw`, or the text itself.";
         12 length_raw: u32 = "Bytes of the block before compression: 16,384, in the last block 1 to 16,384.";
     }
 }
 
-/// One compressed block.
+/// How blocks of text are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// As zstd frames, where that makes them shorter.
+    #[default]
+    Zstd,
+    /// As they are: the same bytes whatever the version of a compressor.
+    Stored,
+}
+
+/// One block as it lies in a file.
 ///
 /// # Errors
 /// When zstd gives up, which it has no reason to.
-pub fn compress(raw: &[u8]) -> Result<Vec<u8>, FormatError> {
-    zstd::bulk::compress(raw, LEVEL).map_err(|error| FormatError::Shape {
-        section: "text",
-        expected: "a block that zstd compresses".into(),
-        found: error.to_string(),
-    })
+pub fn pack_block(raw: &[u8], codec: Codec) -> Result<Vec<u8>, FormatError> {
+    let packed = match codec {
+        Codec::Zstd => zstd::bulk::compress(raw, LEVEL).map_err(|error| FormatError::Shape {
+            section: "text",
+            expected: "a block that zstd compresses".into(),
+            found: error.to_string(),
+        })?,
+        Codec::Stored => raw.to_vec(),
+    };
+    Ok(if packed.len() < raw.len() { packed } else { raw.to_vec() })
 }
 
 /// Reads the text of one segment.
@@ -34,7 +48,7 @@ pub fn compress(raw: &[u8]) -> Result<Vec<u8>, FormatError> {
 pub struct TextView<'a> {
     /// One row a block.
     pub blocks: Rows<'a, TextBlock>,
-    /// The compressed blocks, one after another.
+    /// The blocks, one after another.
     pub bytes: &'a [u8],
 }
 
@@ -91,6 +105,12 @@ impl TextView<'_> {
         let end = start.and_then(|start| start.checked_add(crate::record::to_usize(row.length)));
         let packed = start.zip(end).and_then(|(start, end)| self.bytes.get(start..end));
         let packed = packed.ok_or_else(|| malformed("a place outside the section".into()))?;
+        if packed.len() == raw {
+            return Ok(packed.to_vec());
+        }
+        if packed.len() > raw {
+            return Err(malformed(format!("a frame of {} bytes", packed.len())));
+        }
         let block = zstd::bulk::decompress(packed, raw).map_err(|error| malformed(error.to_string()))?;
         if block.len() != raw {
             return Err(malformed(format!("{} bytes", block.len())));

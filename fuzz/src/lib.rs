@@ -20,7 +20,11 @@ pub fn files(bytes: &[u8]) {
     }
     for kind in [FileKind::Segment, FileKind::Links, FileKind::Edges, FileKind::Manifest] {
         if let Ok(file) = Whole::open(kind, bytes) {
-            read(kind, &file, SegmentShape { first_document: 0, documents: 1, first_chunk: 0, chunks: 1 });
+            read(
+                kind,
+                &file,
+                SegmentShape { documents_end: 1, documents: 1, chunks_end: 1, chunks: 1, ..SegmentShape::default() },
+            );
         }
     }
     wrapped(bytes);
@@ -52,7 +56,18 @@ fn wrapped(bytes: &[u8]) {
     let file = Whole::open(kind, &whole).expect("what the builder wrote is a whole file");
     let first = u32::from(dead);
     let (documents, chunks) = (u32::from(documents), u32::from(chunks));
-    read(kind, &file, SegmentShape { first_document: first, documents, first_chunk: first, chunks });
+    read(
+        kind,
+        &file,
+        SegmentShape {
+            first_document: first,
+            documents_end: first.saturating_add(documents),
+            documents,
+            first_chunk: first,
+            chunks_end: first.saturating_add(chunks),
+            chunks,
+        },
+    );
 }
 
 /// Every view of a file, whether it is valid or not.

@@ -6,16 +6,15 @@ use crate::index::names::{CaseCounts, Gazetteer, counts_as_name, leads};
 use crate::project::{Fault, chunks_end};
 use crate::projection::{LinkEntity, LinksData};
 use crate::segment::Segment;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TextRun};
 use hedgerow_format::projection::link_flags;
-use hedgerow_format::segment::{DocumentRow, NO_CHUNK, mention_flags};
+use hedgerow_format::segment::{NO_CHUNK, mention_flags};
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key, name};
 use rayon::prelude::*;
+use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of text that one task reads at once.
-const TASK_BYTES: u64 = 1 << 20;
 /// A phrase at the start of more chunks than this defines none of them.
 const LEADS_MAX: usize = 3;
 
@@ -24,7 +23,7 @@ pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksD
     let tasks = tasks(snapshot)?;
     let total = 2 * tasks.iter().map(|task| task.documents.len() as u64).sum::<u64>();
     let done = AtomicU64::new(0);
-    let advance = |task: &Task<'_>| -> Result<(), Cancelled> {
+    let advance = |task: &TextRun<'_>| -> Result<(), Cancelled> {
         let count = task.documents.len() as u64;
         control.advance(done.fetch_add(count, Ordering::Relaxed) + count, total);
         if control.cancelled() { Err(Cancelled) } else { Ok(()) }
@@ -33,7 +32,7 @@ pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksD
         .par_iter()
         .map(|task| {
             let mut counts = CaseCounts::default();
-            task.for_each_chunk(|_, text| counts.add(text))?;
+            for_each_chunk(task, |_, text| counts.add(text))?;
             advance(task)?;
             Ok(counts)
         })
@@ -45,7 +44,7 @@ pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksD
     let found: Result<Vec<Found>, Fault> = tasks
         .par_iter()
         .map(|task| {
-            let found = task.search(&candidates, &gazetteer, &counts)?;
+            let found = search(task, &candidates, &gazetteer, &counts)?;
             advance(task)?;
             Ok(found)
         })
@@ -58,12 +57,6 @@ pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksD
     Ok(candidates.into_links(all, &counts, chunks_end(snapshot)))
 }
 
-/// Some live documents of a segment whose texts lie together.
-struct Task<'s> {
-    segment: &'s Segment,
-    documents: Vec<(DocumentId, DocumentRow)>,
-}
-
 /// What the text of a task gives: pairs of chunk id and candidate.
 #[derive(Default)]
 struct Found {
@@ -71,75 +64,54 @@ struct Found {
     leads: Vec<(u32, u32)>,
 }
 
-fn tasks(snapshot: &Snapshot) -> Result<Vec<Task<'_>>, Damage> {
+/// The live documents of all segments, as many together as one task reads at once.
+fn tasks(snapshot: &Snapshot) -> Result<Vec<TextRun<'_>>, Damage> {
     let mut tasks = Vec::new();
     for segment in snapshot.segments() {
-        let mut task = Task { segment, documents: Vec::new() };
-        let mut start = 0;
-        for (id, row) in segment.document_ids().map(DocumentId).zip(segment.documents()?.iter()) {
-            if !snapshot.is_live_document(id) || row.chunks == 0 {
-                continue;
-            }
-            let end = row.text_offset.saturating_add(u64::from(row.text_bytes));
-            if !task.documents.is_empty() && end.saturating_sub(start) > TASK_BYTES {
-                tasks.push(std::mem::replace(&mut task, Task { segment, documents: Vec::new() }));
-            }
-            if task.documents.is_empty() {
-                start = row.text_offset;
-            }
-            task.documents.push((id, row));
-        }
-        if !task.documents.is_empty() {
-            tasks.push(task);
-        }
+        tasks.extend(snapshot.text_runs(segment)?);
     }
     Ok(tasks)
 }
 
-impl Task<'_> {
-    fn for_each_chunk(&self, mut visit: impl FnMut(ChunkId, &str)) -> Result<(), Damage> {
-        let (Some((_, first)), Some((_, last))) = (self.documents.first(), self.documents.last()) else {
-            return Ok(());
-        };
-        let text = self.segment.texts(first, last)?;
-        for (_, row) in &self.documents {
-            let start = usize::try_from(row.text_offset.saturating_sub(first.text_offset)).unwrap_or(usize::MAX);
-            for ordinal in 0..row.chunks {
-                let id = self.segment.chunk_of(row, ordinal);
-                let chunk = self.segment.chunk(id)?;
-                let place = |byte: u32| usize::try_from(byte).ok().and_then(|byte| start.checked_add(byte));
-                let range = place(chunk.start).zip(place(chunk.end));
-                visit(id, range.and_then(|(start, end)| text.get(start..end)).unwrap_or_default());
-            }
+fn for_each_chunk(task: &TextRun<'_>, mut visit: impl FnMut(ChunkId, &str)) -> Result<(), Damage> {
+    task.for_each(|_, row, text| {
+        for id in task.segment.chunks_of(row).map(ChunkId) {
+            let chunk = task.segment.chunk(id)?;
+            let range = usize::try_from(chunk.start).ok().zip(usize::try_from(chunk.end).ok());
+            visit(id, range.and_then(|(start, end)| text.get(start..end)).unwrap_or_default());
         }
         Ok(())
-    }
+    })
+}
 
-    fn search(&self, candidates: &Candidates<'_>, gazetteer: &Gazetteer, counts: &CaseCounts) -> Result<Found, Fault> {
-        let mut found = Found::default();
-        let mut hits = Vec::new();
-        self.for_each_chunk(|id, text| {
-            hits.clear();
-            gazetteer.find(text, counts, &mut hits);
-            found.mentions.extend(hits.iter().map(|hit| (id.0, hit.id)));
-            leads(text, |key| found.leads.extend(candidates.find(Key::of_entity(key)).map(|slot| (id.0, slot))));
-        })?;
-        for (_, row) in &self.documents {
-            for ordinal in 0..row.chunks {
-                let id = self.segment.chunk_of(row, ordinal);
-                for mention in self.segment.mentions(id)? {
-                    let entity = Key(self.segment.entity(mention.entity)?.key);
-                    let Some(slot) = candidates.find(entity) else { continue };
-                    let certain = mention.flags & (mention_flags::CERTAIN | mention_flags::RELATED) != 0;
-                    let likely = mention.flags & mention_flags::SENTENCE_START != 0;
-                    if certain || (likely && counts_as_name(&candidates.list[ChunkId(slot).index()].key_text, counts)) {
-                        found.mentions.push((id.0, slot));
-                    }
+fn search(
+    task: &TextRun<'_>,
+    candidates: &Candidates<'_>,
+    gazetteer: &Gazetteer,
+    counts: &CaseCounts,
+) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    let mut hits = Vec::new();
+    for_each_chunk(task, |id, text| {
+        hits.clear();
+        gazetteer.find(text, counts, &mut hits);
+        found.mentions.extend(hits.iter().map(|hit| (id.0, hit.id)));
+        leads(text, |key| found.leads.extend(candidates.find(Key::of_entity(key)).map(|slot| (id.0, slot))));
+    })?;
+    for (_, row) in &task.documents {
+        for id in task.segment.chunks_of(row).map(ChunkId) {
+            for mention in task.segment.mentions(id)? {
+                let entity = Key(task.segment.entity(mention.entity)?.key);
+                let Some(slot) = candidates.find(entity) else { continue };
+                let certain = mention.flags & (mention_flags::CERTAIN | mention_flags::RELATED) != 0;
+                let likely = mention.flags & mention_flags::SENTENCE_START != 0;
+                if certain || (likely && counts_as_name(&candidates.list[ChunkId(slot).index()].key_text, counts)) {
+                    found.mentions.push((id.0, slot));
                 }
             }
         }
-        Ok(found)
     }
+    Ok(found)
 }
 
 /// Ends of relations count as mentions of the chunks that are evidence.
@@ -162,20 +134,25 @@ fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32,
     Ok(mentions)
 }
 
-/// Whether a live chunk of the segment has the entity, or a live source in it says a relation of it.
-fn is_live(snapshot: &Snapshot, segment: &Segment, slot: EntitySlot) -> Result<bool, Damage> {
-    if !snapshot.has_dead() || segment.mentioning(slot)?.any(|chunk| snapshot.is_live(chunk)) {
-        return Ok(true);
+/// The rows of a segment's spellings that a live chunk or a live source of a relation uses.
+fn live_spellings(snapshot: &Snapshot, segment: &Segment) -> Result<RoaringBitmap, Damage> {
+    let mut live = RoaringBitmap::new();
+    if !snapshot.has_dead() {
+        live.insert_range(0..u32::try_from(segment.spellings()?.len()).unwrap_or(u32::MAX));
+        return Ok(live);
     }
-    for relation in segment.relations_from(slot)?.chain(segment.relations_to(slot)?) {
-        if segment.evidence(&relation)?.any(|source| snapshot.is_live_document(DocumentId(source.document))) {
-            return Ok(true);
-        }
+    for chunk in segment.chunk_ids().iter().map(ChunkId).filter(|chunk| snapshot.is_live(*chunk)) {
+        live.extend(segment.mentions(chunk)?.map(|mention| mention.spelling));
     }
-    Ok(false)
+    for relation in segment.relations()?.iter() {
+        let sources = segment.evidence(&relation)?;
+        let sources = sources.filter(|source| snapshot.is_live_document(DocumentId(source.document)));
+        live.extend(sources.flat_map(|source| [source.subject_spelling, source.object_spelling]));
+    }
+    Ok(live)
 }
 
-/// Every entity that a segment has a live row of.
+/// Every entity that something live speaks of.
 struct Candidates<'s> {
     /// Ascending by key.
     list: Vec<Candidate<'s>>,
@@ -197,12 +174,9 @@ impl<'s> Candidates<'s> {
     fn of(snapshot: &'s Snapshot) -> Result<Self, Damage> {
         let mut known: BTreeMap<Key, (&str, &str)> = BTreeMap::new();
         for segment in snapshot.segments() {
-            for (slot, row) in (0..).map(EntitySlot).zip(segment.entities()?.iter()) {
-                if !is_live(snapshot, segment, slot)? {
-                    continue;
-                }
-                let (spelling, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
-                let entity = known.entry(Key(row.key)).or_insert((spelling, kind));
+            for row in live_spellings(snapshot, segment)? {
+                let (slot, spelling, kind) = segment.spelling(row)?;
+                let entity = known.entry(Key(segment.entity(slot)?.key)).or_insert((spelling, kind));
                 *entity = (name::better_spelling(entity.0, spelling), name::better_kind(entity.1, kind));
             }
         }
@@ -228,11 +202,11 @@ impl<'s> Candidates<'s> {
     }
 
     fn add_titles(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
-        for (id, row) in segment.document_ids().map(DocumentId).zip(segment.documents()?.iter()) {
-            if !snapshot.is_live_document(id) || row.chunks == 0 {
+        for (id, row) in segment.document_ids().iter().map(DocumentId).zip(segment.documents()?.iter()) {
+            let Some(first) = segment.chunks_of(&row).map(ChunkId).next().filter(|_| snapshot.is_live_document(id))
+            else {
                 continue;
-            }
-            let first = segment.chunk_of(&row, 0);
+            };
             for mention in segment.mentions(first)? {
                 if mention.flags & (mention_flags::TITLE | mention_flags::TITLE_PART) == 0 {
                     continue;

@@ -1,7 +1,7 @@
 //! What a store holds, in words: one node with its edges and origin, and lists.
 
 use crate::error::QueryError;
-use crate::query::{Node, node};
+use crate::query::{Node, node, rank};
 use crate::snapshot::Snapshot;
 use hedgerow_format::segment::NO_CHUNK;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
@@ -153,7 +153,8 @@ impl Snapshot {
             Node::Entity(key) => {
                 let (definitions, mentions) = (self.definitions_of(key)?, self.chunks_mentioning(key)?);
                 let keys = |chunks: &[ChunkId]| -> Result<Vec<String>, QueryError> {
-                    chunks.iter().take(limit).map(|chunk| Ok(self.chunk(*chunk)?.key()?)).collect()
+                    let first = rank::best(self, chunks.iter().map(|chunk| (*chunk, 0.0)).collect(), limit)?;
+                    first.into_iter().map(|(chunk, _)| Ok(self.chunk(chunk)?.key()?)).collect()
                 };
                 let edges = EntityEdges {
                     defined_by: keys(&definitions)?,

@@ -152,9 +152,9 @@ impl Snapshot {
                 chunks.extend(links.mentioning(slot)?.iter().map(ChunkId));
             }
         }
-        for segment in self.segments().iter().filter(|segment| segment.chunk_ids().start >= covered) {
+        for segment in self.segments().iter().filter(|segment| segment.entry().chunks_end > covered) {
             if let Some(slot) = segment.find_entity(entity)? {
-                chunks.extend(segment.mentioning(slot)?);
+                chunks.extend(segment.mentioning(slot)?.filter(|chunk| chunk.0 >= covered));
             }
         }
         chunks.retain(|chunk| self.is_live(*chunk));
@@ -188,10 +188,15 @@ impl Snapshot {
                     segment.evidence(&row)?.filter(|source| self.is_live_document(DocumentId(source.document)))
                 {
                     let relation = found.entry((label.clone(), other, reversed)).or_default();
-                    relation.weight += source.weight;
                     relation.sources.push(source);
                 }
             }
+        }
+        for relation in found.values_mut() {
+            // In an order that no history of segments changes, since sums of floating-point numbers depend on theirs.
+            let mut weights: Vec<f32> = relation.sources.iter().map(|source| source.weight).collect();
+            weights.sort_unstable_by(f32::total_cmp);
+            relation.weight = weights.iter().sum();
         }
         Ok(found)
     }

@@ -7,7 +7,7 @@ use crate::index::terms::bm25::{Bm25, TermWeight};
 use crate::query::answer::TermTrace;
 use crate::segment::Postings;
 use crate::snapshot::{Snapshot, Space};
-use hedgerow_format::ChunkId;
+use hedgerow_format::{ChunkId, ChunkSlot};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -66,10 +66,11 @@ pub(super) fn terms(snapshot: &Snapshot, question: &str) -> Result<(Scores, Vec<
         let chunks = live_postings(snapshot, &postings);
         let weight = TermWeight::new(statistics.chunks, chunks, average, Bm25::default());
         for (segment, postings) in snapshot.segments().iter().zip(&postings) {
-            let (first, lengths) = (segment.chunk_ids().start, segment.lengths()?);
+            let (ids, lengths) = (segment.chunk_ids(), segment.lengths()?);
             for (slot, frequency) in postings.chunks.iter().zip(postings.frequencies.iter()) {
-                let id = ChunkId(first.saturating_add(slot));
-                let length = lengths.get(ChunkId(slot).index()).unwrap_or_default();
+                let slot = ChunkSlot(slot).index();
+                let Some(id) = ids.get(slot).map(ChunkId) else { continue };
+                let length = lengths.get(slot).unwrap_or_default();
                 if snapshot.is_live(id)
                     && let Some(score) = scores.by_chunk.get_mut(id.index())
                 {
@@ -85,8 +86,9 @@ pub(super) fn terms(snapshot: &Snapshot, question: &str) -> Result<(Scores, Vec<
 fn live_postings(snapshot: &Snapshot, postings: &[Postings<'_>]) -> u64 {
     let segments = snapshot.segments().iter().zip(postings);
     let live = segments.map(|(segment, postings)| {
-        let first = segment.chunk_ids().start;
-        postings.chunks.iter().filter(|slot| snapshot.is_live(ChunkId(first.saturating_add(*slot)))).count() as u64
+        let ids = segment.chunk_ids();
+        let live = |slot: &u32| ids.get(ChunkSlot(*slot).index()).is_some_and(|id| snapshot.is_live(ChunkId(id)));
+        postings.chunks.iter().filter(live).count() as u64
     });
     live.sum()
 }

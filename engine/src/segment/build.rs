@@ -1,27 +1,43 @@
 //! Writes a segment from staged documents and from rows about older ones.
 
-use crate::segment::{StagedDocument, StagedEnd, StagedMention, StagedRelation, Strings};
+use crate::segment::graph::Graph;
+use crate::segment::{Numbered, StagedChunk, StagedRelation, Strings};
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
 use hedgerow_format::section::SectionKind;
-use hedgerow_format::segment::{
-    ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SpaceRow, TermRow, mention_flags,
-};
-use hedgerow_format::text::{TEXT_BLOCK_BYTES, TextBlock, compress};
-use hedgerow_format::{ChunkId, DocumentId, FormatError, Key, Record, limits, name};
+use hedgerow_format::segment::{ChunkRow, DeadVectorRow, DocumentRow, SegmentShape, SpaceRow, TermRow};
+use hedgerow_format::text::{Codec, TEXT_BLOCK_BYTES, TextBlock, pack_block};
+use hedgerow_format::{ChunkId, DocumentId, FormatError, Key, Record, limits};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::ops::Range;
 
-/// Where a segment's ids begin.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Id of its first document.
-    pub first_document: u32,
-    /// Id of its first chunk.
-    pub first_chunk: u32,
+/// What a segment is to hold.
+#[derive(Debug, Default)]
+pub struct Content {
+    /// Ids that its rows may have, and how many rows there are.
+    pub shape: SegmentShape,
+    /// Its documents, ascending by id, each key once.
+    pub documents: Vec<Numbered>,
+    /// Rows about documents of earlier segments.
+    pub overlay: Overlay,
+    /// How its text is written.
+    pub codec: Codec,
+}
+
+impl Content {
+    /// Whether there is nothing to hold.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.overlay.is_empty()
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = &StagedChunk> {
+        self.documents.iter().flat_map(|numbered| &numbered.document.chunks)
+    }
+
+    /// Chunks with their ids.
+    fn numbered_chunks(&self) -> impl Iterator<Item = (u32, &StagedChunk)> {
+        self.documents.iter().flat_map(|numbered| (numbered.first_chunk.0..).zip(&numbered.document.chunks))
+    }
 }
 
 /// Rows about documents of earlier segments.
@@ -37,8 +53,16 @@ pub struct Overlay {
     pub dead_vectors: Vec<(String, ChunkId)>,
 }
 
+impl Overlay {
+    /// Whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { dead_documents, relations, vectors, dead_vectors } = self;
+        dead_documents.is_empty() && relations.is_empty() && vectors.is_empty() && dead_vectors.is_empty()
+    }
+}
+
 /// A relation found in an older document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OverlayRelation {
     /// The relation.
     pub relation: StagedRelation,
@@ -61,30 +85,24 @@ pub struct OverlayVector {
     pub components: Vec<f32>,
 }
 
-/// Writes a segment to `out`. `documents` ascend by key and are different.
+/// Writes a segment to `out`.
 ///
 /// The text is compressed block by block on the thread pool and written in order, so memory holds the rows and a few
 /// blocks, and the bytes don't depend on the number of threads.
 ///
 /// # Errors
 /// Those of `out`; [`FormatError::Limit`] inside [`io::ErrorKind::InvalidInput`] when there is too much for one segment.
-pub fn build<W: Write>(
-    out: W,
-    identity: FileIdentity,
-    place: Place,
-    documents: &[StagedDocument],
-    overlay: &Overlay,
-) -> io::Result<(Finished, W)> {
+pub fn build<W: Write>(out: W, identity: FileIdentity, content: &Content) -> io::Result<(Finished, W)> {
     let mut file = FileBuilder::new(out, identity)?;
-    let rows = Rows::of(place, documents, overlay).map_err(invalid)?;
+    let rows = Rows::of(content).map_err(invalid)?;
     file.section(SectionKind::Strings, &rows.strings)?;
     file.section(SectionKind::Documents, &rows.documents)?;
     file.section(SectionKind::Chunks, &rows.chunks)?;
-    write_text(&mut file, documents)?;
+    write_text(&mut file, content)?;
     for (kind, bytes) in &rows.graph {
         file.section(*kind, bytes)?;
     }
-    write_terms(&mut file, documents)?;
+    write_terms(&mut file, content)?;
     file.section(SectionKind::Spaces, &rows.spaces)?;
     file.section(SectionKind::VectorChunks, &rows.vector_chunks)?;
     if !rows.vectors.is_empty() {
@@ -94,12 +112,14 @@ pub fn build<W: Write>(
         let bytes: Vec<u8> = components.iter().flat_map(|component| component.to_le_bytes()).collect();
         file.put(&bytes)?;
     }
-    if !overlay.dead_documents.is_empty() {
+    if !content.overlay.dead_documents.is_empty() {
         let mut bytes = Vec::new();
-        overlay.dead_documents.serialize_into(&mut bytes)?;
+        content.overlay.dead_documents.serialize_into(&mut bytes)?;
         file.section(SectionKind::DeadDocuments, &bytes)?;
     }
     file.section(SectionKind::DeadVectors, &rows.dead_vectors)?;
+    write_ids(&mut file, content)?;
+    file.section(SectionKind::Spellings, &rows.spellings)?;
     file.finish()
 }
 
@@ -113,6 +133,7 @@ struct Rows<'a> {
     documents: Vec<u8>,
     chunks: Vec<u8>,
     graph: Vec<(SectionKind, Vec<u8>)>,
+    spellings: Vec<u8>,
     spaces: Vec<u8>,
     vector_chunks: Vec<u8>,
     /// Space, chunk id, components: in the order of the sections.
@@ -121,12 +142,12 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(place: Place, documents: &'a [StagedDocument], overlay: &'a Overlay) -> Result<Self, FormatError> {
+    fn of(content: &'a Content) -> Result<Self, FormatError> {
         let mut strings = Strings::default();
-        let (document_rows, chunk_rows) = documents_and_chunks(&mut strings, documents)?;
-        let graph = Graph::of(place, documents, overlay).sections(&mut strings)?;
-        let (spaces, vector_chunks, vectors) = spaces(place, documents, overlay, &mut strings)?;
-        let mut dead: Vec<&(String, ChunkId)> = overlay.dead_vectors.iter().collect();
+        let (document_rows, chunk_rows) = documents_and_chunks(&mut strings, &content.documents)?;
+        let (graph, spellings) = Graph::of(content).sections(&mut strings)?;
+        let (spaces, vector_chunks, vectors) = spaces(content, &mut strings)?;
+        let mut dead: Vec<&(String, ChunkId)> = content.overlay.dead_vectors.iter().collect();
         dead.sort_unstable();
         let mut dead_vectors = Vec::new();
         for (space, chunk) in dead {
@@ -137,6 +158,7 @@ impl<'a> Rows<'a> {
             documents: document_rows,
             chunks: chunk_rows,
             graph,
+            spellings,
             spaces,
             vector_chunks,
             vectors,
@@ -145,13 +167,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn documents_and_chunks(
-    strings: &mut Strings,
-    documents: &[StagedDocument],
-) -> Result<(Vec<u8>, Vec<u8>), FormatError> {
+fn documents_and_chunks(strings: &mut Strings, documents: &[Numbered]) -> Result<(Vec<u8>, Vec<u8>), FormatError> {
     let (mut document_rows, mut chunk_rows) = (Vec::new(), Vec::new());
     let (mut text_offset, mut first_chunk) = (0_u64, 0_u32);
-    for (slot, document) in (0_u32..).zip(documents) {
+    for (slot, Numbered { document, .. }) in (0_u32..).zip(documents) {
         let chunks = count(document.chunks.len(), "the number of chunks")?;
         let text_bytes = count(document.text.len(), "the length of a document")?;
         DocumentRow {
@@ -192,18 +211,18 @@ fn documents_and_chunks(
     Ok((document_rows, chunk_rows))
 }
 
-fn limit(what: &'static str, limit: u64) -> FormatError {
+pub(super) fn limit(what: &'static str, limit: u64) -> FormatError {
     FormatError::Limit { what, limit }
 }
 
-fn count(length: usize, what: &'static str) -> Result<u32, FormatError> {
+pub(super) fn count(length: usize, what: &'static str) -> Result<u32, FormatError> {
     u32::try_from(length).map_err(|_| limit(what, u64::from(u32::MAX)))
 }
 
-/// Cuts the documents' texts into blocks across their borders and writes them compressed.
-fn write_text<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument]) -> io::Result<()> {
+/// Cuts the documents' texts into blocks across their borders and writes them packed.
+fn write_text<W: Write>(file: &mut FileBuilder<W>, content: &Content) -> io::Result<()> {
     let mut raw: Vec<Vec<u8>> = vec![Vec::with_capacity(TEXT_BLOCK_BYTES)];
-    for mut bytes in documents.iter().map(|document| document.text.as_bytes()) {
+    for mut bytes in content.documents.iter().map(|numbered| numbered.document.text.as_bytes()) {
         while !bytes.is_empty() {
             if raw.last().is_none_or(|block| block.len() == TEXT_BLOCK_BYTES) {
                 raw.push(Vec::with_capacity(TEXT_BLOCK_BYTES));
@@ -215,7 +234,8 @@ fn write_text<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument])
         }
     }
     raw.retain(|block| !block.is_empty());
-    let packed: Result<Vec<Vec<u8>>, FormatError> = raw.par_iter().map(|block| compress(block)).collect();
+    let packed: Result<Vec<Vec<u8>>, FormatError> =
+        raw.par_iter().map(|block| pack_block(block, content.codec)).collect();
     let packed = packed.map_err(invalid)?;
     let (mut rows, mut offset) = (Vec::new(), 0_u64);
     for (raw, packed) in raw.iter().zip(&packed) {
@@ -234,10 +254,9 @@ fn write_text<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument])
 /// What a segment may have too much of.
 const TERMS: &str = "the number of terms and postings";
 
-fn write_terms<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument]) -> io::Result<()> {
-    let chunks = || documents.iter().flat_map(|document| &document.chunks);
+fn write_terms<W: Write>(file: &mut FileBuilder<W>, content: &Content) -> io::Result<()> {
     let mut postings: Vec<(&str, u32, u16)> = (0_u32..)
-        .zip(chunks())
+        .zip(content.chunks())
         .flat_map(|(slot, chunk)| chunk.terms.iter().map(move |(term, frequency)| (term.as_str(), slot, *frequency)))
         .collect();
     postings.par_sort_unstable();
@@ -257,25 +276,44 @@ fn write_terms<W: Write>(file: &mut FileBuilder<W>, documents: &[StagedDocument]
     file.section(SectionKind::Terms, &rows)?;
     file.section(SectionKind::PostingChunks, &chunk_slots)?;
     file.section(SectionKind::PostingFrequencies, &frequencies)?;
-    let lengths: Vec<u8> = chunks().flat_map(|chunk| chunk.length.to_le_bytes()).collect();
+    let lengths: Vec<u8> = content.chunks().flat_map(|chunk| chunk.length.to_le_bytes()).collect();
     file.section(SectionKind::ChunkLengths, &lengths)
+}
+
+/// Lists ids where the range has gaps, and the order of keys where it is not that of ids.
+fn write_ids<W: Write>(file: &mut FileBuilder<W>, content: &Content) -> io::Result<()> {
+    let Content { shape, documents, .. } = content;
+    if shape.documents_end - shape.first_document != shape.documents {
+        let ids: Vec<u8> = documents.iter().flat_map(|numbered| numbered.id.0.to_le_bytes()).collect();
+        file.section(SectionKind::DocumentIds, &ids)?;
+    }
+    if shape.chunks_end - shape.first_chunk != shape.chunks {
+        let ids: Vec<u8> = content.numbered_chunks().flat_map(|(id, _)| id.to_le_bytes()).collect();
+        file.section(SectionKind::ChunkIds, &ids)?;
+    }
+    let mut order: Vec<(Key, u32)> =
+        documents.iter().map(|numbered| Key::of_document(&numbered.document.name)).zip(0..).collect();
+    if order.is_sorted() {
+        return Ok(());
+    }
+    order.sort_unstable();
+    let order: Vec<u8> = order.into_iter().flat_map(|(_, slot)| slot.to_le_bytes()).collect();
+    file.section(SectionKind::DocumentOrder, &order)
 }
 
 type SpaceSections<'a> = (Vec<u8>, Vec<u8>, Vec<(&'a str, u32, &'a [f32])>);
 
-fn spaces<'a>(
-    place: Place,
-    documents: &'a [StagedDocument],
-    overlay: &'a Overlay,
-    strings: &mut Strings,
-) -> Result<SpaceSections<'a>, FormatError> {
+fn spaces<'a>(content: &'a Content, strings: &mut Strings) -> Result<SpaceSections<'a>, FormatError> {
     let mut vectors: Vec<(&str, u32, &[f32], &str)> = Vec::new();
-    let chunks = documents.iter().flat_map(|document| &document.chunks);
-    for (id, chunk) in (place.first_chunk..).zip(chunks) {
+    for (id, chunk) in content.numbered_chunks() {
         vectors.extend(chunk.vectors.iter().map(|v| (v.space.as_str(), id, v.components.as_slice(), v.model.as_str())));
     }
     vectors.extend(
-        overlay.vectors.iter().map(|v| (v.space.as_str(), v.chunk.0, v.components.as_slice(), v.model.as_str())),
+        content
+            .overlay
+            .vectors
+            .iter()
+            .map(|v| (v.space.as_str(), v.chunk.0, v.components.as_slice(), v.model.as_str())),
     );
     vectors.sort_by_key(|vector| (vector.0, vector.1));
     let (mut rows, mut first_vector, mut first_component) = (Vec::new(), 0_u32, 0_u64);
@@ -306,188 +344,4 @@ fn spaces<'a>(
         vector_chunks,
         vectors.into_iter().map(|(space, chunk, components, _)| (space, chunk, components)).collect(),
     ))
-}
-
-/// A source of a relation, with ids.
-struct Source<'a> {
-    relation: &'a StagedRelation,
-    document: u32,
-    chunk: u32,
-}
-
-/// Entities, mentions and relations of a segment.
-struct Graph<'a> {
-    entities: BTreeMap<Key, (&'a str, &'a str)>,
-    /// One list a chunk, ascending by key.
-    mentions: Vec<Vec<&'a StagedMention>>,
-    sources: Vec<Source<'a>>,
-}
-
-impl<'a> Graph<'a> {
-    fn of(place: Place, documents: &'a [StagedDocument], overlay: &'a Overlay) -> Self {
-        let mut graph = Self { entities: BTreeMap::new(), mentions: Vec::new(), sources: Vec::new() };
-        let mut chunk_id = place.first_chunk;
-        for (document, staged) in (place.first_document..).zip(documents) {
-            for relation in &staged.relations {
-                graph.add_source(Source { relation, document, chunk: NO_CHUNK });
-            }
-            for chunk in &staged.chunks {
-                for mention in &chunk.mentions {
-                    graph.add_entity(mention.key, &mention.name, &mention.kind);
-                }
-                let mut mentions: Vec<&StagedMention> = chunk.mentions.iter().collect();
-                mentions.sort_by_key(|mention| mention.key);
-                graph.mentions.push(mentions);
-                for relation in &chunk.relations {
-                    graph.add_source(Source { relation, document, chunk: chunk_id });
-                }
-                chunk_id += 1;
-            }
-        }
-        for found in &overlay.relations {
-            let chunk = found.chunk.map_or(NO_CHUNK, |chunk| chunk.0);
-            graph.add_source(Source { relation: &found.relation, document: found.document.0, chunk });
-        }
-        graph
-    }
-
-    fn add_source(&mut self, source: Source<'a>) {
-        for end in [&source.relation.subject, &source.relation.object] {
-            let StagedEnd { key, name, kind } = end;
-            self.add_entity(*key, name, kind);
-        }
-        self.sources.push(source);
-    }
-
-    /// Of several spellings and types the better ones stay, so that the order of documents does not matter.
-    fn add_entity(&mut self, key: Key, spelling: &'a str, kind: &'a str) {
-        let entity = self.entities.entry(key).or_insert((spelling, kind));
-        *entity = (name::better_spelling(entity.0, spelling), name::better_kind(entity.1, kind));
-    }
-
-    fn sections(mut self, strings: &mut Strings) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {
-        count(self.entities.len(), "the number of entities")?;
-        let keys: Vec<Key> = self.entities.keys().copied().collect();
-        let slot =
-            |key: Key| keys.binary_search(&key).ok().and_then(|slot| u32::try_from(slot).ok()).unwrap_or(u32::MAX);
-        let mut entity_rows = Vec::new();
-        for (key, (name, kind)) in &self.entities {
-            let (name, kind) = (strings.place(name)?, strings.place(kind)?);
-            EntityRow { key: key.0, name, kind, description: hedgerow_format::TextRef::default() }
-                .encode(&mut entity_rows);
-        }
-        let mut sections = vec![(SectionKind::Entities, entity_rows)];
-        sections.extend(self.mention_sections(keys.len(), slot)?);
-        let sources = std::mem::take(&mut self.sources);
-        sections.extend(relation_sections(sources, keys.len(), slot, strings)?);
-        Ok(sections)
-    }
-
-    fn mention_sections(
-        &self,
-        entities: usize,
-        slot: impl Fn(Key) -> u32,
-    ) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {
-        let (mut rows, mut ranges, mut first_range) = (Vec::new(), Vec::new(), 0_u32);
-        let mut pairs = Vec::new();
-        for (chunk, mentions) in (0_u32..).zip(&self.mentions) {
-            for mention in mentions {
-                let entity = slot(mention.key);
-                let kept = u16::try_from(mention.ranges.len()).unwrap_or(u16::MAX);
-                for range in mention.ranges.iter().take(usize::from(kept)) {
-                    RangeRow { start: range.start, end: range.end }.encode(&mut ranges);
-                }
-                let flags = mention.flags & mention_flags::ALL;
-                MentionRow { entity, first_range, ranges: kept, flags }.encode(&mut rows);
-                first_range = first_range
-                    .checked_add(u32::from(kept))
-                    .ok_or_else(|| limit("the number of mentions", u64::from(u32::MAX)))?;
-                pairs.push((entity, chunk));
-            }
-        }
-        let lengths = self.mentions.iter().map(Vec::len);
-        let mut sections = vec![(SectionKind::MentionOffsets, offsets(lengths)?)];
-        sections.push((SectionKind::Mentions, rows));
-        sections.push((SectionKind::MentionRanges, ranges));
-        pairs.sort_unstable();
-        let (by_entity, targets) = csr(&pairs, entities)?;
-        sections.push((SectionKind::MentioningOffsets, by_entity));
-        sections.push((SectionKind::Mentioning, targets));
-        Ok(sections)
-    }
-}
-
-fn relation_sections(
-    mut sources: Vec<Source<'_>>,
-    entities: usize,
-    slot: impl Fn(Key) -> u32,
-    strings: &mut Strings,
-) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {
-    // Slots ascend by key, so the order by keys is the order by slots.
-    let order = |source: &Source<'_>| {
-        let relation = source.relation;
-        (
-            relation.subject.key,
-            relation.predicate.clone(),
-            relation.object.key,
-            source.document,
-            source.chunk,
-            relation.range.start,
-            relation.range.end,
-        )
-    };
-    sources.sort_by_cached_key(order);
-    let same = |a: &Source<'_>, b: &Source<'_>| {
-        let (a, b) = (a.relation, b.relation);
-        a.subject.key == b.subject.key && a.predicate == b.predicate && a.object.key == b.object.key
-    };
-    let (mut rows, mut evidence, mut first_evidence) = (Vec::new(), Vec::new(), 0_u32);
-    let (mut out, mut back) = (Vec::new(), Vec::new());
-    for (row, group) in (0_u32..).zip(sources.chunk_by(same)) {
-        let Some(first) = group.first() else { continue };
-        let (subject, object) = (slot(first.relation.subject.key), slot(first.relation.object.key));
-        let predicate = strings.place(&first.relation.predicate)?;
-        let length = count(group.len(), "the sources of a relation")?;
-        RelationRow { subject, object, predicate, first_evidence, evidence: length }.encode(&mut rows);
-        first_evidence += length;
-        for source in group {
-            let Range { start, end } = source.relation.range.clone();
-            let weight = source.relation.weight;
-            EvidenceRow { document: source.document, chunk: source.chunk, weight, start, end }.encode(&mut evidence);
-        }
-        out.push((subject, row));
-        back.push((object, row));
-    }
-    back.sort_unstable();
-    let (by_subject, _) = csr(&out, entities)?;
-    let (by_object, relating) = csr(&back, entities)?;
-    Ok(vec![
-        (SectionKind::RelationOffsets, by_subject),
-        (SectionKind::Relations, rows),
-        (SectionKind::RelatingOffsets, by_object),
-        (SectionKind::Relating, relating),
-        (SectionKind::Evidence, evidence),
-    ])
-}
-
-/// Offsets of a CSR from the lengths of its rows.
-fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u8>, FormatError> {
-    let (mut bytes, mut end) = (0_u32.to_le_bytes().to_vec(), 0_usize);
-    for length in lengths {
-        end += length;
-        bytes.extend(count(end, "the number of mentions or relations")?.to_le_bytes());
-    }
-    Ok(bytes)
-}
-
-/// A CSR of sorted pairs: offsets over `rows` rows, and targets.
-pub(crate) fn csr(pairs: &[(u32, u32)], rows: usize) -> Result<(Vec<u8>, Vec<u8>), FormatError> {
-    let mut lengths = vec![0; rows];
-    for (row, _) in pairs {
-        if let Some(length) = usize::try_from(*row).ok().and_then(|row| lengths.get_mut(row)) {
-            *length += 1;
-        }
-    }
-    let targets = pairs.iter().flat_map(|pair| pair.1.to_le_bytes()).collect();
-    Ok((offsets(lengths.into_iter())?, targets))
 }

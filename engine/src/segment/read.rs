@@ -5,8 +5,8 @@ use crate::storage::VerifiedFile;
 use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
-    self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, RangeRow, RelationRow,
-    SegmentShape, SpaceRow, Terms,
+    self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, Ids, MentionRow, RangeRow, RelationRow,
+    SpaceRow, SpellingRow, Terms,
 };
 use hedgerow_format::text::TextView;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U16s, U32s};
@@ -25,6 +25,8 @@ pub struct Segment {
 pub struct MentionView<'a> {
     /// Slot of the entity.
     pub entity: EntitySlot,
+    /// Row of `spellings` that the chunk writes it in.
+    pub spelling: u32,
     /// How it comes to stand there.
     pub flags: u16,
     rows: Rows<'a, RangeRow>,
@@ -64,7 +66,8 @@ pub struct SpaceView<'a> {
 }
 
 impl Segment {
-    /// The segment that `entry` describes, in an open file. The lengths of its sections bear out the entry's counts.
+    /// The segment that `entry` describes, in an open file. The lengths of its sections bear out the entry's counts, and its
+    /// ids lie in the entry's ranges: where ids are listed, all of them are read.
     ///
     /// # Errors
     /// [`Damage`] where they don't.
@@ -81,7 +84,13 @@ impl Segment {
                 return Err(segment.file.damage(error));
             }
         }
-        Ok(segment)
+        let shape = entry.shape();
+        let ids = shape.document_ids(&segment.file).and_then(|ids| ids.check());
+        let ids = ids.and_then(|()| shape.chunk_ids(&segment.file)?.check());
+        match ids {
+            Ok(()) => Ok(segment),
+            Err(error) => Err(segment.file.damage(error)),
+        }
     }
 
     /// What the manifest says of it.
@@ -96,21 +105,16 @@ impl Segment {
         &self.file
     }
 
-    /// Ids of its documents.
+    /// Ids of its documents, by slot. They were checked when the segment was opened.
     #[must_use]
-    pub fn document_ids(&self) -> Range<u32> {
-        self.entry.first_document..self.entry.first_document.saturating_add(self.entry.documents)
+    pub fn document_ids(&self) -> Ids<'_> {
+        self.entry.shape().document_ids(&self.file).unwrap_or_default()
     }
 
-    /// Ids of its chunks.
+    /// Ids of its chunks, by slot. They were checked when the segment was opened.
     #[must_use]
-    pub fn chunk_ids(&self) -> Range<u32> {
-        self.entry.first_chunk..self.entry.first_chunk.saturating_add(self.entry.chunks)
-    }
-
-    /// Slot of a document or chunk from its id.
-    fn slot(first: u32, id: u32) -> usize {
-        id.checked_sub(first).and_then(|slot| usize::try_from(slot).ok()).unwrap_or(usize::MAX)
+    pub fn chunk_ids(&self) -> Ids<'_> {
+        self.entry.shape().chunk_ids(&self.file).unwrap_or_default()
     }
 
     /// Id of the document that the caller calls by a name with this key. Reads a few rows: keys are evenly spread.
@@ -119,8 +123,10 @@ impl Segment {
     /// [`Damage`].
     pub fn find_document(&self, key: Key) -> Result<Option<DocumentId>, Damage> {
         let rows: Rows<'_, DocumentRow> = self.rows(SectionKind::Documents)?;
-        let found = find_key(rows.len(), key, |slot| rows.get(slot).map(|row| Key(row.key)));
-        Ok(found.and_then(|slot| u32::try_from(slot).ok()).map(|slot| DocumentId(self.entry.first_document + slot)))
+        let slot_at = segment::in_key_order(&self.file).map_err(|error| self.file.damage(error))?;
+        let found = find_key(rows.len(), key, |place| rows.get(slot_at(place)?).map(|row| Key(row.key)));
+        let Some(slot) = found.and_then(slot_at) else { return Ok(None) };
+        Ok(self.document_ids().get(slot).map(DocumentId))
     }
 
     /// Slot of the entity with this key. Reads a few rows: keys are evenly spread.
@@ -138,7 +144,7 @@ impl Segment {
     /// # Errors
     /// [`Damage`].
     pub fn document(&self, id: DocumentId) -> Result<DocumentRow, Damage> {
-        self.row(SectionKind::Documents, Self::slot(self.entry.first_document, id.0))
+        self.row(SectionKind::Documents, self.document_ids().position(id.0).unwrap_or(usize::MAX))
     }
 
     /// A chunk's row.
@@ -146,19 +152,25 @@ impl Segment {
     /// # Errors
     /// [`Damage`].
     pub fn chunk(&self, id: ChunkId) -> Result<ChunkRow, Damage> {
-        self.row(SectionKind::Chunks, Self::slot(self.entry.first_chunk, id.0))
+        self.row(SectionKind::Chunks, self.chunk_ids().position(id.0).unwrap_or(usize::MAX))
     }
 
     /// Id of the document that a chunk of this segment belongs to.
-    #[must_use]
-    pub fn document_of(&self, chunk: &ChunkRow) -> DocumentId {
-        DocumentId(self.entry.first_document.saturating_add(chunk.document))
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn document_of(&self, chunk: &ChunkRow) -> Result<DocumentId, Damage> {
+        let slot = usize::try_from(chunk.document).unwrap_or(usize::MAX);
+        let id = self.document_ids().get(slot).map(DocumentId);
+        id.ok_or_else(|| self.no_row(SectionKind::Documents, slot))
     }
 
-    /// Id of a document's chunk.
+    /// Ids of a document's chunks, which follow each other.
     #[must_use]
-    pub fn chunk_of(&self, document: &DocumentRow, ordinal: u32) -> ChunkId {
-        ChunkId(self.entry.first_chunk.saturating_add(document.first_chunk).saturating_add(ordinal))
+    pub fn chunks_of(&self, document: &DocumentRow) -> Range<u32> {
+        let first = usize::try_from(document.first_chunk).ok().and_then(|slot| self.chunk_ids().get(slot));
+        let first = first.filter(|_| document.chunks > 0).unwrap_or(self.entry.chunks_end);
+        first..first.saturating_add(document.chunks).min(self.entry.chunks_end)
     }
 
     /// Bytes of a document's text. Decompresses the blocks that they lie in.
@@ -215,17 +227,35 @@ impl Segment {
         self.row(SectionKind::Entities, slot.index())
     }
 
+    /// All spellings of entities, ascending by entity, name and type.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn spellings(&self) -> Result<Rows<'_, SpellingRow>, Damage> {
+        self.rows(SectionKind::Spellings)
+    }
+
+    /// A name and a type that an entity is given, by its row in `spellings`.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn spelling(&self, row: u32) -> Result<(EntitySlot, &str, &str), Damage> {
+        let row: SpellingRow = self.row(SectionKind::Spellings, usize::try_from(row).unwrap_or(usize::MAX))?;
+        Ok((EntitySlot(row.entity), self.string(row.name)?, self.string(row.kind)?))
+    }
+
     /// The entities in a chunk, ascending by slot.
     ///
     /// # Errors
     /// [`Damage`].
     pub fn mentions(&self, chunk: ChunkId) -> Result<impl Iterator<Item = MentionView<'_>>, Damage> {
-        let slot = Self::slot(self.entry.first_chunk, chunk.0);
+        let slot = self.chunk_ids().position(chunk.0).unwrap_or(usize::MAX);
         let range = self.u32s(SectionKind::MentionOffsets)?.row(slot);
         let rows: Rows<'_, RangeRow> = self.rows(SectionKind::MentionRanges)?;
         let mentions: Rows<'_, MentionRow> = self.rows(SectionKind::Mentions)?;
         Ok(mentions.range(range).map(move |mention| MentionView {
             entity: EntitySlot(mention.entity),
+            spelling: mention.spelling,
             flags: mention.flags,
             rows,
             first: usize::try_from(mention.first_range).unwrap_or(usize::MAX),
@@ -239,8 +269,9 @@ impl Segment {
     /// [`Damage`].
     pub fn mentioning(&self, entity: EntitySlot) -> Result<impl Iterator<Item = ChunkId>, Damage> {
         let range = self.u32s(SectionKind::MentioningOffsets)?.row(entity.index());
-        let first = self.entry.first_chunk;
-        Ok(self.u32s(SectionKind::Mentioning)?.slice(range).iter().map(move |slot| ChunkId(first.saturating_add(slot))))
+        let ids = self.chunk_ids();
+        let slots = self.u32s(SectionKind::Mentioning)?.slice(range);
+        Ok(slots.iter().filter_map(move |slot| ids.get(usize::try_from(slot).ok()?).map(ChunkId)))
     }
 
     /// All relations, ascending by subject, predicate and object.
@@ -292,6 +323,25 @@ impl Segment {
         let frequencies = self.file.u16s(SectionKind::PostingFrequencies).map_err(damage)?;
         let chunks = self.u32s(SectionKind::PostingChunks)?.slice(range.clone());
         Ok(Postings { chunks, frequencies: frequencies.slice(range) })
+    }
+
+    /// Calls `visit` with every term, the slot of a chunk that it stands in, and its frequency there; terms in byte order.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn for_each_posting(&self, mut visit: impl FnMut(&str, u32, u16)) -> Result<(), Damage> {
+        let damage = |error| self.file.damage(error);
+        let terms = Terms::of(&self.file).map_err(damage)?;
+        let chunks = self.u32s(SectionKind::PostingChunks)?;
+        let frequencies = self.file.u16s(SectionKind::PostingFrequencies).map_err(damage)?;
+        for row in 0..terms.len() {
+            let found = terms.get(row).and_then(|(term, postings)| Some((std::str::from_utf8(term).ok()?, postings)));
+            let (term, postings) = found.ok_or_else(|| self.no_row(SectionKind::Terms, row))?;
+            for (slot, frequency) in chunks.slice(postings.clone()).iter().zip(frequencies.slice(postings).iter()) {
+                visit(term, slot, frequency);
+            }
+        }
+        Ok(())
     }
 
     /// Number of terms of each chunk, by slot.
@@ -353,9 +403,7 @@ impl Segment {
     /// The first that is wrong.
     pub fn verify(&self) -> Result<(), Damage> {
         self.file.check_all()?;
-        let SegmentEntry { first_document, documents, first_chunk, chunks, .. } = self.entry;
-        let shape = SegmentShape { first_document, documents, first_chunk, chunks };
-        segment::validate(&self.file, shape).map_err(|error| self.file.damage(error))
+        segment::validate(&self.file, self.entry.shape()).map_err(|error| self.file.damage(error))
     }
 
     fn section(&self, kind: SectionKind) -> Result<&[u8], Damage> {
@@ -371,12 +419,12 @@ impl Segment {
     }
 
     fn row<R: Record>(&self, kind: SectionKind, row: usize) -> Result<R, Damage> {
-        let broken = || FormatError::Shape {
-            section: kind.name(),
-            expected: format!("a row {row}"),
-            found: "a row that is not there".into(),
-        };
-        self.rows(kind)?.get(row).ok_or_else(|| self.file.damage(broken()))
+        self.rows(kind)?.get(row).ok_or_else(|| self.no_row(kind, row))
+    }
+
+    fn no_row(&self, kind: SectionKind, row: usize) -> Damage {
+        let (expected, found) = (format!("a row {row}"), "a row that is not there".into());
+        self.file.damage(FormatError::Shape { section: kind.name(), expected, found })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::distance;
 use hedgerow_format::segment::mention_flags;
-use hedgerow_format::{Key, limits, name};
+use hedgerow_format::{ChunkId, DocumentId, Key, limits, name};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -27,6 +27,17 @@ pub struct StagedDocument {
     pub chunks: Vec<StagedChunk>,
     /// Relations whose evidence is the document as a whole.
     pub relations: Vec<StagedRelation>,
+}
+
+/// A staged document that has its ids.
+#[derive(Clone, Debug)]
+pub struct Numbered {
+    /// Its id.
+    pub id: DocumentId,
+    /// Id of its first chunk; the others follow.
+    pub first_chunk: ChunkId,
+    /// The document.
+    pub document: StagedDocument,
 }
 
 impl StagedDocument {
@@ -160,6 +171,13 @@ pub struct StagedMention {
     pub ranges: Vec<Range<u32>>,
 }
 
+impl StagedMention {
+    /// How the entity is written there.
+    pub(crate) fn spelling(&self) -> (Key, &str, &str) {
+        (self.key, &self.name, &self.kind)
+    }
+}
+
 /// A relation with one source.
 #[derive(Clone, Debug)]
 pub struct StagedRelation {
@@ -206,6 +224,13 @@ pub struct StagedEnd {
     pub name: String,
     /// Its type; may be empty.
     pub kind: String,
+}
+
+impl StagedEnd {
+    /// How the entity is written there.
+    pub(crate) fn spelling(&self) -> (Key, &str, &str) {
+        (self.key, &self.name, &self.kind)
+    }
 }
 
 /// A vector of a chunk in a space, normalised.

@@ -1,10 +1,14 @@
 //! One pinned generation: reads across segments, and skips what is dead.
 
+mod fingerprint;
 mod open;
+mod restage;
+mod runs;
 mod views;
 
 pub use open::Faults;
 pub(crate) use open::no_head;
+pub(crate) use runs::TextRun;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;
@@ -14,6 +18,7 @@ use hedgerow_format::manifest::Manifest;
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// What brings projections in step.
@@ -126,7 +131,7 @@ impl Snapshot {
         (features != 0).then_some(features)
     }
 
-    /// Whether any document of a segment was deleted or replaced.
+    /// Whether any document was ever deleted or replaced.
     pub(crate) fn has_dead(&self) -> bool {
         !self.dead_documents.is_empty()
     }
@@ -151,12 +156,12 @@ impl Snapshot {
 
     /// Ids of all live chunks, ascending.
     pub fn chunk_ids(&self) -> impl Iterator<Item = ChunkId> {
-        self.segments.iter().flat_map(|segment| segment.chunk_ids()).map(ChunkId).filter(|id| self.is_live(*id))
+        self.segments.iter().flat_map(|segment| segment.chunk_ids().iter()).map(ChunkId).filter(|id| self.is_live(*id))
     }
 
     /// Ids of all live documents, ascending.
     pub fn document_ids(&self) -> impl Iterator<Item = DocumentId> {
-        let ids = self.segments.iter().flat_map(|segment| segment.document_ids()).map(DocumentId);
+        let ids = self.segments.iter().flat_map(|segment| segment.document_ids().iter()).map(DocumentId);
         ids.filter(|id| self.is_live_document(*id))
     }
 
@@ -179,8 +184,8 @@ impl Snapshot {
     /// # Errors
     /// [`Damage`] where there is no such document, as an id from a damaged file would have it.
     pub fn document(&self, id: DocumentId) -> Result<DocumentView<'_>, Damage> {
-        let position = self.segments.partition_point(|segment| segment.document_ids().end <= id.0);
-        let segment = self.segments.get(position).filter(|segment| segment.document_ids().contains(&id.0));
+        let position = self.segments.partition_point(|segment| segment.entry().documents_end <= id.0);
+        let segment = self.segments.get(position);
         DocumentView::of(segment.ok_or_else(|| unknown("a document", id.0))?, id)
     }
 
@@ -189,8 +194,8 @@ impl Snapshot {
     /// # Errors
     /// [`Damage`] where there is no such chunk, as an id from a damaged file would have it.
     pub fn chunk(&self, id: ChunkId) -> Result<ChunkView<'_>, Damage> {
-        let position = self.segments.partition_point(|segment| segment.chunk_ids().end <= id.0);
-        let segment = self.segments.get(position).filter(|segment| segment.chunk_ids().contains(&id.0));
+        let position = self.segments.partition_point(|segment| segment.entry().chunks_end <= id.0);
+        let segment = self.segments.get(position);
         ChunkView::of(segment.ok_or_else(|| unknown("a chunk", id.0))?, id)
     }
 
@@ -204,7 +209,7 @@ impl Snapshot {
         }
         let mut counts = Statistics { documents: self.document_ids().count() as u64, ..Statistics::default() };
         for segment in &self.segments {
-            for (id, length) in segment.chunk_ids().zip(segment.lengths()?.iter()) {
+            for (id, length) in segment.chunk_ids().iter().zip(segment.lengths()?.iter()) {
                 if self.is_live(ChunkId(id)) {
                     counts.chunks += 1;
                     counts.terms += u64::from(length);
@@ -235,14 +240,61 @@ impl Snapshot {
         Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
     }
 
+    /// Rows of a segment that no longer count, and all of its rows: documents, chunks and vectors. Reads the chunk ids of
+    /// its vectors where vectors were replaced.
+    pub(crate) fn dead_rows(&self, position: usize) -> Result<(u64, u64), Damage> {
+        let Some(segment) = self.segments.get(position) else { return Ok((0, 0)) };
+        let entry = segment.entry();
+        let (mut dead, mut rows) = (0, 0);
+        for (bitmap, ids, count) in [
+            (&self.dead_documents, entry.first_document..entry.documents_end, entry.documents),
+            (&self.dead_chunks, entry.first_chunk..entry.chunks_end, entry.chunks),
+        ] {
+            let without_rows = (ids.len() as u64).saturating_sub(u64::from(count));
+            dead += bitmap.range_cardinality(ids).saturating_sub(without_rows);
+            rows += u64::from(count);
+        }
+        for view in segment.spaces()? {
+            rows += view.chunks.len() as u64;
+            let replaced = self.dead_vectors.get(view.name).into_iter().flatten();
+            let here = |chunk: &ChunkId| view.chunks.position_of(chunk.0).is_some();
+            dead += replaced.filter(|(chunk, before)| position < **before && here(chunk)).count() as u64;
+        }
+        Ok((dead, rows))
+    }
+
+    /// Whether a segment holds anything that no longer counts. Reads the sources of all its relations.
+    pub(crate) fn holds_dead(&self, position: usize) -> Result<bool, Damage> {
+        let Some(segment) = self.segments.get(position) else { return Ok(false) };
+        if self.dead_rows(position)?.0 > 0 {
+            return Ok(true);
+        }
+        for relation in segment.relations()?.iter() {
+            if segment.evidence(&relation)?.any(|source| !self.is_live_document(DocumentId(source.document))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its
     /// little-endian components.
     pub(crate) fn for_each_vector<'s>(
         &'s self,
         space: Option<&str>,
+        visit: impl FnMut(&SpaceView<'s>, ChunkId, &'s [u8]),
+    ) -> Result<(), Damage> {
+        self.for_each_vector_of(0..self.segments.len(), space, visit)
+    }
+
+    /// Likewise, of the vectors that lie in some of the segments.
+    fn for_each_vector_of<'s>(
+        &'s self,
+        run: Range<usize>,
+        space: Option<&str>,
         mut visit: impl FnMut(&SpaceView<'s>, ChunkId, &'s [u8]),
     ) -> Result<(), Damage> {
-        for (position, segment) in self.segments.iter().enumerate() {
+        for (position, segment) in run.clone().zip(self.segments.get(run).unwrap_or_default()) {
             for view in segment.spaces()? {
                 if space.is_some_and(|space| space != view.name) {
                     continue;

@@ -8,7 +8,8 @@ use crate::snapshot::{REFRESH, Snapshot};
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{Manifest, ProjectionEntry};
-use hedgerow_format::{ChunkId, FormatError};
+use hedgerow_format::segment::Ids;
+use hedgerow_format::{DocumentId, FormatError};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::io;
@@ -111,7 +112,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Gathers the tombstones of all segments.
+    /// Gathers what is dead: what the tombstones of all segments name, the chunks of that, and every id that has no row,
+    /// because a compaction left it out.
     fn bury(&mut self) -> Result<(), Damage> {
         for (position, segment) in self.segments.iter().enumerate() {
             self.dead_documents |= segment.dead_documents()?;
@@ -121,15 +123,15 @@ impl Snapshot {
         }
         let mut dead_chunks = RoaringBitmap::new();
         for segment in &self.segments {
-            let ids = segment.document_ids();
-            for id in self.dead_documents.range(ids) {
-                let row = segment.document(hedgerow_format::DocumentId(id))?;
-                let ChunkId(first) = segment.chunk_of(&row, 0);
-                let end = first.saturating_add(row.chunks).min(segment.chunk_ids().end);
-                dead_chunks.insert_range(first..end);
+            let (ids, range) = (segment.document_ids(), segment.entry().first_document..segment.entry().documents_end);
+            for id in self.dead_documents.range(range).filter(|id| ids.position(*id).is_some()) {
+                dead_chunks.insert_range(segment.chunks_of(&segment.document(DocumentId(id))?));
             }
         }
         self.dead_chunks = dead_chunks;
+        self.dead_documents |=
+            without_rows(self.segments.iter().map(|s| s.document_ids()), self.manifest.documents_end);
+        self.dead_chunks |= without_rows(self.segments.iter().map(|s| s.chunk_ids()), self.manifest.chunks_end);
         Ok(())
     }
 
@@ -171,6 +173,17 @@ impl Snapshot {
         });
         Ok(())
     }
+}
+
+/// The ids below `end` that no segment has.
+fn without_rows<'s>(segments: impl Iterator<Item = Ids<'s>>, end: u32) -> RoaringBitmap {
+    let (mut missing, mut free) = (RoaringBitmap::new(), 0);
+    for id in segments.flat_map(|ids| ids.ranges()) {
+        missing.insert_range(free..id.start);
+        free = id.end;
+    }
+    missing.insert_range(free..end);
+    missing
 }
 
 /// A folder without `HEAD` is empty, a store that is being made or lost it, or something else.

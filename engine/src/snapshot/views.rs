@@ -85,8 +85,7 @@ impl<'a> DocumentView<'a> {
 
     /// Ids of its chunks, in order.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkId> + use<> {
-        let first = self.segment.chunk_of(&self.row, 0).0;
-        (first..first.saturating_add(self.row.chunks)).map(ChunkId)
+        self.segment.chunks_of(&self.row).map(ChunkId)
     }
 }
 
@@ -111,7 +110,7 @@ impl<'a> ChunkView<'a> {
     /// # Errors
     /// [`Damage`], as for everything below.
     pub fn document(&self) -> Result<DocumentView<'a>, Damage> {
-        DocumentView::of(self.segment, self.segment.document_of(&self.row))
+        DocumentView::of(self.segment, self.segment.document_of(&self.row)?)
     }
 
     /// Its key: the document's, `#` and its ordinal.
@@ -165,7 +164,7 @@ impl<'a> ChunkView<'a> {
     /// # Errors
     /// [`Damage`].
     pub fn text(&self) -> Result<String, Damage> {
-        let document = self.segment.document(self.segment.document_of(&self.row))?;
+        let document = self.segment.document(self.segment.document_of(&self.row)?)?;
         self.segment.text(&document, self.range())
     }
 }

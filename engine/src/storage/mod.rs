@@ -115,11 +115,28 @@ pub enum Access {
     Write,
 }
 
-/// What the engine takes from outside: a disk and randomness.
+/// How segments are merged after commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merging {
+    /// Neighbouring segments of one level that are merged into one of a higher; at least 2.
+    pub fanout: usize,
+    /// Bytes of segments that are merged at once at most. One segment that is a third dead is rewritten whatever its size.
+    pub bytes: u64,
+}
+
+impl Default for Merging {
+    fn default() -> Self {
+        Self { fanout: 8, bytes: 64 << 20 }
+    }
+}
+
+/// What the engine takes from outside: a disk, randomness, and how eagerly to merge.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// The disk.
     pub disk: Arc<dyn Vfs>,
+    /// How segments are merged after commits.
+    pub merging: Merging,
     seed: Option<Arc<AtomicU64>>,
 }
 
@@ -141,13 +158,13 @@ impl Env {
     /// The system's randomness.
     #[must_use]
     pub fn new(disk: Arc<dyn Vfs>) -> Self {
-        Self { disk, seed: None }
+        Self { disk, merging: Merging::default(), seed: None }
     }
 
     /// Randomness that follows from a seed, so that a run replays exactly.
     #[must_use]
     pub fn seeded(disk: Arc<dyn Vfs>, seed: u64) -> Self {
-        Self { disk, seed: Some(Arc::new(AtomicU64::new(seed))) }
+        Self { seed: Some(Arc::new(AtomicU64::new(seed))), ..Self::new(disk) }
     }
 
     /// A number that no file name had before, with overwhelming probability. It decides names, never content.

@@ -4,11 +4,11 @@ use crate::catalog::State;
 use crate::error::{CommitError, StorageError};
 use crate::manifest;
 use crate::projection::{EdgesData, LinksData, build_edges, build_links};
-use crate::segment::{Place, build};
+use crate::segment::{Content, build};
 use crate::snapshot::Snapshot;
 use crate::storage::{Env, FileFault, FileName, Folder, Vfs, WriteFault, at, at_folder, write_file};
-use crate::writer::Writer;
 use crate::writer::resolve::Resolved;
+use crate::writer::{Compacted, Writer};
 use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileIdentity, FileKind};
 use hedgerow_format::manifest::{FileEntry, Manifest, ProjectionEntry, SegmentEntry};
@@ -36,6 +36,10 @@ pub struct Committed {
     pub relations: u64,
     /// Vectors that were added by name, apart from those inside documents.
     pub vectors: u64,
+    /// What was merged afterwards.
+    pub merged: Compacted,
+    /// Why nothing could be merged. The commit holds all the same.
+    pub merge_fault: Option<String>,
 }
 
 /// A projection that is to be published.
@@ -48,10 +52,10 @@ pub enum Projected {
 }
 
 /// A commit in the making: the manifest to be, the files it needs, the files that nothing will need.
-struct Draft {
-    manifest: Manifest,
-    written: Vec<FileName>,
-    dropped: Vec<FileName>,
+pub(super) struct Draft {
+    pub manifest: Manifest,
+    pub written: Vec<FileName>,
+    pub dropped: Vec<FileName>,
 }
 
 impl Writer {
@@ -65,27 +69,25 @@ impl Writer {
         let mut draft = self.draft(before)?;
         let generation = draft.manifest.generation;
         draft.manifest.facts = generation;
-        let place = Place { first_document: draft.manifest.documents_end, first_chunk: draft.manifest.chunks_end };
-        let end = |first: u32, count: u64| u32::try_from(count).ok().and_then(|count| first.checked_add(count));
-        let full = FormatError::Limit { what: "the number of documents or chunks", limit: u64::from(u32::MAX) };
-        let documents = resolved.documents.len() as u64;
-        let chunks: u64 = resolved.documents.iter().map(|document| document.chunks.len() as u64).sum();
-        let ends = end(place.first_document, documents).zip(end(place.first_chunk, chunks)).ok_or(full)?;
-        let identity = self.name_file(env, before, FileKind::Segment);
-        let file =
-            write_file(&*env.disk, identity, |out| build(out, identity, place, &resolved.documents, &resolved.overlay))
-                .map_err(fault)?;
-        draft.written.push(FileName::of(FileKind::Segment, &file));
-        draft.manifest.segments.push(SegmentEntry {
-            file,
-            first_document: place.first_document,
-            documents: ends.0 - place.first_document,
-            first_chunk: place.first_chunk,
-            chunks: ends.1 - place.first_chunk,
-        });
-        (draft.manifest.documents_end, draft.manifest.chunks_end) = ends;
+        let (content, committed) = resolved.number(&draft.manifest)?;
+        (draft.manifest.documents_end, draft.manifest.chunks_end) =
+            (content.shape.documents_end, content.shape.chunks_end);
+        let entry = self.write_segment(env, before, &content)?;
+        draft.written.push(FileName::of(FileKind::Segment, &entry.file));
+        draft.manifest.segments.push(entry);
         let snapshot = self.make_true(env, before, draft)?;
-        Ok((resolved.committed(generation), snapshot))
+        Ok((Committed { generation, ..committed }, snapshot))
+    }
+
+    pub(super) fn write_segment(
+        &mut self,
+        env: &Env,
+        before: &Snapshot,
+        content: &Content,
+    ) -> Result<SegmentEntry, CommitError> {
+        let identity = self.name_file(env, before, FileKind::Segment);
+        let file = write_file(&*env.disk, identity, |out| build(out, identity, content)).map_err(fault)?;
+        Ok(SegmentEntry::new(file, content.shape))
     }
 
     /// Writes projections and makes them the ones that count; each takes the place of its predecessor.
@@ -117,7 +119,7 @@ impl Writer {
         self.make_true(env, before, draft)
     }
 
-    fn draft(&self, before: &Snapshot) -> Result<Draft, CommitError> {
+    pub(super) fn draft(&self, before: &Snapshot) -> Result<Draft, CommitError> {
         let mut manifest = before.manifest().clone();
         let generation = self.state.manifest.number.max(self.generation_floor).checked_add(1);
         manifest.generation =
@@ -135,7 +137,12 @@ impl Writer {
     }
 
     /// From files that are written and synced to a generation that is published.
-    fn make_true(&mut self, env: &Env, before: &Snapshot, mut draft: Draft) -> Result<Snapshot, CommitError> {
+    pub(super) fn make_true(
+        &mut self,
+        env: &Env,
+        before: &Snapshot,
+        mut draft: Draft,
+    ) -> Result<Snapshot, CommitError> {
         let disk = &*env.disk;
         let (entry, snapshot, removed) = match prepare(env, before, &mut draft, self.catalog.pending()) {
             Ok(prepared) => prepared,
@@ -151,6 +158,20 @@ impl Writer {
             return Err(self.poison(format!("committed but not published: {error}")));
         }
         Ok(snapshot)
+    }
+
+    /// Removes the files that earlier commits dropped, instead of leaving that to the next commit.
+    pub(super) fn forget_dropped(&mut self, env: &Env) -> Result<(), CommitError> {
+        let disk = &*env.disk;
+        let pending = self.catalog.pending().to_vec();
+        let removed: Vec<FileName> = pending.into_iter().filter(|name| remove(disk, name).is_ok()).collect();
+        for folder in removed.iter().map(FileName::folder).collect::<BTreeSet<Folder>>() {
+            disk.sync_folder(folder).map_err(at_folder("sync", folder))?;
+        }
+        if removed.is_empty() {
+            return Ok(());
+        }
+        self.catalog.commit(&self.state, &[], &removed).map_err(|error| self.poison(error.to_string()))
     }
 
     fn poison(&mut self, reason: String) -> CommitError {

@@ -2,11 +2,13 @@
 
 mod batch;
 mod commit;
+mod compact;
 mod recover;
 mod resolve;
 
 pub use batch::{Batch, Target};
 pub use commit::{Committed, Projected};
+pub use compact::Compacted;
 
 use crate::catalog::{Catalog, State};
 use crate::error::{CommitError, OpenError};
@@ -86,6 +88,7 @@ impl Store {
     }
 
     /// Makes all of a batch true, or none of it. Returns once it is durable: at most nine syncs.
+    /// Then, one time in several, neighbouring segments are merged, which is a commit of its own: see [`Merging`].
     ///
     /// Documents that are in the store with the same fingerprint are left as they are; a batch that changes nothing
     /// makes no generation. Projections are behind afterwards.
@@ -97,11 +100,26 @@ impl Store {
         let before = self.snapshot();
         let resolved = resolve::resolve(&before, batch)?;
         if resolved.is_empty() {
-            return Ok(resolved.committed(before.generation()));
+            return Ok(resolved.unchanged(before.generation()));
         }
-        let (committed, snapshot) = writer.commit_facts(&self.env, &before, resolved)?;
+        let (mut committed, snapshot) = writer.commit_facts(&self.env, &before, resolved)?;
         self.swap(snapshot);
+        match self.merge(&mut writer) {
+            Ok(merged) => committed.merged = merged,
+            Err(error) => committed.merge_fault = Some(error.to_string()),
+        }
         Ok(committed)
+    }
+
+    /// Merges what is left to merge, and closes the store. Dropping it closes it too, and leaves the merging to later
+    /// commits.
+    ///
+    /// # Errors
+    /// [`CommitError`], of the merging alone: every commit that was acknowledged holds.
+    pub fn close(self) -> Result<(), CommitError> {
+        let mut writer = self.lock()?;
+        while self.merge(&mut writer)?.segments_read > 0 {}
+        Ok(())
     }
 
     /// Publishes projections that were made from the snapshot `made_from`.

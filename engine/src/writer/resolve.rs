@@ -1,10 +1,15 @@
 //! Turns a batch into what a segment holds: keys become ids, what is already true is left out.
 
 use crate::error::{CommitError, Damage};
-use crate::segment::{Overlay, OverlayRelation, OverlayVector, StagedDocument, StagedRelation, StagedVector};
+use crate::segment::{
+    Content, Numbered, Overlay, OverlayRelation, OverlayVector, StagedDocument, StagedRelation, StagedVector,
+};
 use crate::snapshot::{DocumentView, Snapshot};
 use crate::writer::{Batch, Committed, Target};
-use hedgerow_format::{ChunkId, Key};
+use hedgerow_format::manifest::Manifest;
+use hedgerow_format::segment::SegmentShape;
+use hedgerow_format::text::Codec;
+use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use std::collections::{BTreeMap, HashMap};
 
 /// A batch whose every reference is known to exist.
@@ -19,14 +24,31 @@ pub(super) struct Resolved {
 
 impl Resolved {
     pub(super) fn is_empty(&self) -> bool {
-        self.documents.is_empty()
-            && self.overlay.dead_documents.is_empty()
-            && self.overlay.relations.is_empty()
-            && self.overlay.vectors.is_empty()
+        self.documents.is_empty() && self.overlay.is_empty()
     }
 
-    pub(super) fn committed(self, generation: u64) -> Committed {
+    /// What was done where nothing is to be written.
+    pub(super) fn unchanged(self, generation: u64) -> Committed {
         Committed { generation, ..self.counts }
+    }
+
+    /// Gives the documents the ids that follow those of the manifest.
+    pub(super) fn number(self, manifest: &Manifest) -> Result<(Content, Committed), FormatError> {
+        let full = FormatError::Limit { what: "the number of documents or chunks", limit: u64::from(u32::MAX) };
+        let (first_document, first_chunk) = (manifest.documents_end, manifest.chunks_end);
+        let (mut documents_end, mut chunks_end) = (first_document, first_chunk);
+        let mut documents = Vec::with_capacity(self.documents.len());
+        for document in self.documents {
+            let chunks = u32::try_from(document.chunks.len()).map_err(|_| full.clone())?;
+            let (id, first_chunk) = (DocumentId(documents_end), ChunkId(chunks_end));
+            documents_end = documents_end.checked_add(1).ok_or_else(|| full.clone())?;
+            chunks_end = chunks_end.checked_add(chunks).ok_or_else(|| full.clone())?;
+            documents.push(Numbered { id, first_chunk, document });
+        }
+        let (documents_count, chunks) = (documents_end - first_document, chunks_end - first_chunk);
+        let shape =
+            SegmentShape { first_document, documents_end, documents: documents_count, first_chunk, chunks_end, chunks };
+        Ok((Content { shape, documents, overlay: self.overlay, codec: Codec::Zstd }, self.counts))
     }
 }
 

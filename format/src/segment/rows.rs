@@ -58,19 +58,29 @@ record! {
     /// An entity that the segment's documents speak of.
     EntityRow: 40 bytes {
         0 key: [u8; 16] = "Key: first 16 bytes of BLAKE3 of `entity`, a zero byte and the name key.";
-        16 name: TextRef = "The best spelling among the documents.";
-        24 kind: TextRef = "Its type; may be empty.";
+        16 name: TextRef = "The best of its spellings.";
+        24 kind: TextRef = "The best of their types; may be empty.";
         32 description: TextRef = "What it is; may be empty.";
     }
 }
 
 record! {
-    /// An entity in a chunk.
-    MentionRow: 12 bytes {
+    /// A way in which a document writes an entity, with the type that it gives it.
+    SpellingRow: 20 bytes {
         0 entity: u32 = "Slot of the entity.";
-        4 first_range: u32 = "First of its occurrences in `mention ranges`.";
-        8 ranges: u16 = "Number of occurrences, cut at 65,535; 0 for a title or the end of a relation.";
-        10 flags: u16 = "1 certain, 2 at a sentence start, 4 title, 8 part of the title, 16 end of a relation.";
+        4 name: TextRef = "The name as it was given.";
+        12 kind: TextRef = "The type; may be empty.";
+    }
+}
+
+record! {
+    /// An entity in a chunk.
+    MentionRow: 16 bytes {
+        0 entity: u32 = "Slot of the entity.";
+        4 spelling: u32 = "Row of `spellings` that the chunk writes it in.";
+        8 first_range: u32 = "First of its occurrences in `mention ranges`.";
+        12 ranges: u16 = "Number of occurrences, cut at 65,535; 0 for a title or the end of a relation.";
+        14 flags: u16 = "1 certain, 2 at a sentence start, 4 title, 8 part of the title, 16 end of a relation.";
     }
 }
 
@@ -95,12 +105,14 @@ record! {
 
 record! {
     /// A source of a relation; its weight is the sum over the live ones.
-    EvidenceRow: 20 bytes {
+    EvidenceRow: 28 bytes {
         0 document: u32 = "Id of the document, of this segment or an earlier one.";
         4 chunk: u32 = "Id of the chunk, or 4,294,967,295 for the document as a whole.";
         8 weight: f32 = "Finite and above zero.";
         12 start: u32 = "First byte, in the document's text, of what says it.";
         16 end: u32 = "One past the last byte; equal to `start` where unknown.";
+        20 subject_spelling: u32 = "Row of `spellings` that the source writes the subject in.";
+        24 object_spelling: u32 = "Row of `spellings` that the source writes the object in.";
     }
 }
 

@@ -4,7 +4,7 @@ use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
 use crate::segment::{
     ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SpaceRow, TermRow, Terms, mention_flags,
+    SegmentShape, SpaceRow, SpellingRow, TermRow, Terms, ids, mention_flags,
 };
 use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
 use crate::{FormatError, Rows, TextRef, limits};
@@ -12,25 +12,13 @@ use crate::{FormatError, Rows, TextRef, limits};
 /// Bytes of text that are read at once, unless one document has more.
 const TEXT_READ_BYTES: u64 = 1 << 20;
 
-/// What the manifest says of a segment.
-#[derive(Clone, Copy, Debug)]
-pub struct SegmentShape {
-    /// Id of its first document.
-    pub first_document: u32,
-    /// Number of its documents.
-    pub documents: u32,
-    /// Id of its first chunk.
-    pub first_chunk: u32,
-    /// Number of its chunks.
-    pub chunks: u32,
-}
-
 /// Checks every invariant of a segment, including that all text decompresses.
 ///
 /// # Errors
 /// The first that is broken, with its number and row. Time and memory are linear in the file's length.
 pub fn validate<S: Sections>(segment: &S, shape: SegmentShape) -> Result<(), FormatError> {
     documents_and_chunks(segment, shape)?;
+    ids::validate(segment, shape)?;
     text(segment)?;
     entities_and_mentions(segment, shape)?;
     relations(segment, shape)?;
@@ -57,11 +45,9 @@ fn documents_and_chunks<S: Sections>(file: &S, shape: SegmentShape) -> Result<()
     let chunks = file.rows::<ChunkRow>(SectionKind::Chunks)?;
     require(documents.len() == to_usize(shape.documents), SectionKind::Documents, "S-DOC-1", documents.len())?;
     require(chunks.len() == to_usize(shape.chunks), SectionKind::Chunks, "S-CHK-1", chunks.len())?;
-    let (mut before, mut next_chunk, mut next_byte) = (None, 0_usize, 0_u64);
+    let (mut next_chunk, mut next_byte) = (0_usize, 0_u64);
     for (row, document) in documents.iter().enumerate() {
         let holds = |holds, rule| require(holds, SectionKind::Documents, rule, row);
-        holds(before.is_none_or(|before| before < document.key), "S-DOC-2")?;
-        before = Some(document.key);
         let name = file.string(document.name)?;
         holds(crate::Key::of_document(name).0 == document.key, "S-DOC-3")?;
         holds(to_usize(document.first_chunk) == next_chunk && document.text_offset == next_byte, "S-DOC-4")?;
@@ -149,6 +135,7 @@ fn offsets<S: Sections>(
 
 fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
     let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
+    let spellings = spellings(file)?;
     let mentions = file.rows::<MentionRow>(SectionKind::Mentions)?;
     let ranges = file.rows::<RangeRow>(SectionKind::MentionRanges)?;
     let mentioning = file.u32s(SectionKind::Mentioning)?;
@@ -180,6 +167,7 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
             let holds = |holds, rule| require(holds, SectionKind::Mentions, rule, row);
             holds(to_usize(mention.entity) < entities.len() && before < Some(mention.entity), "S-MEN-2")?;
             before = Some(mention.entity);
+            holds(spells(spellings, mention.spelling, mention.entity), "S-MEN-6")?;
             holds(mention.flags != 0 && mention.flags & !mention_flags::ALL == 0, "S-MEN-3")?;
             holds(to_usize(mention.first_range) == next_range, "S-MEN-3")?;
             next_range = next_range.saturating_add(usize::from(mention.ranges));
@@ -194,10 +182,41 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
     require(next_range == ranges.len(), SectionKind::MentionRanges, "S-MEN-3", next_range)
 }
 
+/// Checks the spellings, and that each entity is called by the best of its own.
+fn spellings<S: Sections>(file: &S) -> Result<Rows<'_, SpellingRow>, FormatError> {
+    let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
+    let spellings = file.rows::<SpellingRow>(SectionKind::Spellings)?;
+    let (mut before, mut next) = (None, 0_usize);
+    for (slot, entity) in entities.iter().enumerate() {
+        let mut best: Option<(&str, &str)> = None;
+        while let Some(row) = spellings.get(next).filter(|row| to_usize(row.entity) == slot) {
+            let (name, kind) = (file.string(row.name)?, file.string(row.kind)?);
+            let order = Some((row.entity, name, kind));
+            let named = crate::Key::of_entity(&crate::name::name_key_text(name)).0 == entity.key;
+            require(before < order && named, SectionKind::Spellings, "S-SPL-1", next)?;
+            before = order;
+            best = Some(best.map_or((name, kind), |best| {
+                (crate::name::better_spelling(best.0, name), crate::name::better_kind(best.1, kind))
+            }));
+            next = next.saturating_add(1);
+        }
+        let called = Some((file.string(entity.name)?, file.string(entity.kind)?));
+        require(best == called, SectionKind::Entities, "S-ENT-3", slot)?;
+    }
+    require(next == spellings.len(), SectionKind::Spellings, "S-SPL-1", next)?;
+    Ok(spellings)
+}
+
+/// Whether a row of `spellings` is one of this entity.
+fn spells(spellings: Rows<'_, SpellingRow>, row: u32, entity: u32) -> bool {
+    spellings.get(to_usize(row)).is_some_and(|spelling| spelling.entity == entity)
+}
+
 fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
     let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
     let relations = file.rows::<RelationRow>(SectionKind::Relations)?;
     let evidence = file.rows::<EvidenceRow>(SectionKind::Evidence)?;
+    let spellings = file.rows::<SpellingRow>(SectionKind::Spellings)?;
     let relating = file.u32s(SectionKind::Relating)?;
     offsets(file, SectionKind::RelationOffsets, "S-REL-1", entities.len(), relations.len())?;
     offsets(file, SectionKind::RelatingOffsets, "S-REL-1", entities.len(), relating.len())?;
@@ -214,11 +233,15 @@ fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatErr
         let back = relating.slice(by_object.row(to_usize(relation.object)));
         holds(u32::try_from(row).is_ok_and(|row| back.position_of(row).is_some()), "S-REL-3")?;
         holds(relation.evidence > 0 && to_usize(relation.first_evidence) == next_evidence, "S-REL-4")?;
-        next_evidence = next_evidence.saturating_add(to_usize(relation.evidence));
+        let end = next_evidence.saturating_add(to_usize(relation.evidence));
+        for source in evidence.range(next_evidence..end) {
+            let subject = spells(spellings, source.subject_spelling, relation.subject);
+            holds(subject && spells(spellings, source.object_spelling, relation.object), "S-REL-6")?;
+        }
+        next_evidence = end;
     }
     require(next_evidence == evidence.len(), SectionKind::Evidence, "S-REL-4", next_evidence)?;
-    let documents_end = shape.first_document.saturating_add(shape.documents);
-    let chunks_end = shape.first_chunk.saturating_add(shape.chunks);
+    let SegmentShape { documents_end, chunks_end, .. } = shape;
     for (row, source) in evidence.iter().enumerate() {
         let known = source.document < documents_end && (source.chunk < chunks_end || source.chunk == NO_CHUNK);
         let weighed = source.weight.is_finite() && source.weight > 0.0 && source.start <= source.end;
@@ -264,7 +287,6 @@ fn vectors<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError
     let chunks = file.u32s(SectionKind::VectorChunks)?;
     let components = file.section(SectionKind::Vectors)?;
     require(spaces.len() <= limits::SPACES, SectionKind::Spaces, "S-VEC-1", spaces.len())?;
-    let chunks_end = shape.first_chunk.saturating_add(shape.chunks);
     let (mut before, mut next_vector, mut next_component) = (None, 0_usize, 0_u64);
     for (row, space) in spaces.iter().enumerate() {
         let holds = |holds, rule| require(holds, SectionKind::Spaces, rule, row);
@@ -279,7 +301,7 @@ fn vectors<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError
         let mut last = None;
         for vector in next_vector..end {
             let chunk = chunks.get(vector).ok_or_else(|| broken(SectionKind::Spaces, "S-VEC-3", row))?;
-            require(last < Some(chunk) && chunk < chunks_end, SectionKind::VectorChunks, "S-VEC-4", vector)?;
+            require(last < Some(chunk) && chunk < shape.chunks_end, SectionKind::VectorChunks, "S-VEC-4", vector)?;
             last = Some(chunk);
         }
         next_vector = end;
