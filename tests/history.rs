@@ -73,7 +73,7 @@ fn relate(batch: &mut Batch, key: &str, number: u8) {
     let ends = [("Alice", "Carol"), ("ALICE", "Dover"), ("Ely", "Alice"), ("Zoe", "bridge")][usize::from(number)];
     let weight = [1.0, 0.1, 0.7, 3.0][usize::from(number)];
     let relation = triple((ends.0, ""), "knows", (ends.1, "person"), weight).expect("it is a triple");
-    batch.relate(Target { document: key.into(), chunk: (number % 2 == 0).then_some(0) }, relation);
+    batch.relate(Target { document: key.into(), chunk: number.is_multiple_of(2).then_some(0) }, relation);
 }
 
 fn set_vector(batch: &mut Batch, key: &str, number: u8) {

@@ -17,6 +17,9 @@ struct Source<'a> {
     chunk: u32,
 }
 
+/// The sections but the last, which belongs behind others, and the last: spellings.
+type GraphSections = (Vec<(SectionKind, Vec<u8>)>, Vec<u8>);
+
 /// Entities, mentions and relations of a segment.
 #[derive(Default)]
 pub(super) struct Graph<'a> {
@@ -58,11 +61,7 @@ impl<'a> Graph<'a> {
         self.sources.push(source);
     }
 
-    /// The sections but the last, and the last.
-    pub(super) fn sections(
-        mut self,
-        strings: &mut Strings,
-    ) -> Result<(Vec<(SectionKind, Vec<u8>)>, Vec<u8>), FormatError> {
+    pub(super) fn sections(mut self, strings: &mut Strings) -> Result<GraphSections, FormatError> {
         count(self.spellings.len(), "the number of spellings")?;
         let numbers = Numbers::of(std::mem::take(&mut self.spellings));
         let (mut entity_rows, mut spelling_rows) = (Vec::new(), Vec::new());

@@ -24,7 +24,9 @@ impl Snapshot {
         }
         hashes.sort_unstable();
         let mut all = Hasher::default();
-        hashes.iter().for_each(|(_, hash)| all.bytes(hash));
+        for (_, hash) in &hashes {
+            all.bytes(hash);
+        }
         Ok(Key(all.0.finalize().as_bytes().first_chunk().copied().unwrap_or_default()))
     }
 }
@@ -40,7 +42,9 @@ impl Hasher {
     }
 
     fn texts(&mut self, texts: &[&str]) {
-        texts.iter().for_each(|text| self.bytes(text.as_bytes()));
+        for text in texts {
+            self.bytes(text.as_bytes());
+        }
     }
 
     fn numbers(&mut self, numbers: &[u32]) {
@@ -68,7 +72,9 @@ impl Hasher {
             self.texts(&[&mention.name, &mention.kind]);
             self.numbers(&[u32::from(mention.flags)]);
             self.count(mention.ranges.len());
-            mention.ranges.iter().for_each(|range| self.range(range));
+            for range in &mention.ranges {
+                self.range(range);
+            }
         }
         let mut terms: Vec<_> = chunk.terms.iter().collect();
         terms.sort_unstable();
@@ -83,7 +89,9 @@ impl Hasher {
         for vector in vectors {
             self.texts(&[&vector.space, &vector.model]);
             self.count(vector.components.len());
-            vector.components.iter().for_each(|component| self.numbers(&[component.to_bits()]));
+            for component in &vector.components {
+                self.numbers(&[component.to_bits()]);
+            }
         }
         self.relations(&chunk.relations);
     }
@@ -112,7 +120,9 @@ fn hash(document: &StagedDocument) -> [u8; 32] {
     hasher.texts(&[name, title, source, media_type, metadata, text]);
     hasher.bytes(fingerprint);
     hasher.count(chunks.len());
-    chunks.iter().for_each(|chunk| hasher.chunk(chunk));
+    for chunk in chunks {
+        hasher.chunk(chunk);
+    }
     hasher.relations(relations);
     *hasher.0.finalize().as_bytes()
 }
