@@ -10,6 +10,7 @@ use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::segment::SegmentShape;
 use hedgerow_format::text::Codec;
+use serde::Serialize;
 use std::ops::Range;
 
 /// Segments of up to this many bytes are on the lowest level; those of each level above may be eight times as large.
@@ -19,7 +20,7 @@ const LEVEL_FACTOR: u64 = 8;
 const DEAD_ROWS: u64 = 3;
 
 /// What a compaction did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Compacted {
     /// Segments that were read.
     pub segments_read: u64,

@@ -107,7 +107,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     run.progress.say("linking");
     store.refresh(&run.progress)?;
     drop(run);
-    summary.generation = store.snapshot().generation();
+    summary.generation = store.close()?;
     summary.rejections = rejections;
     summary.seconds = start.elapsed().as_secs_f64();
     session.print(&summary, |out| summary.human(out))?;

@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and what it does.
 
 mod ask;
+mod compact;
 mod compare;
 mod demo;
 mod edges;
@@ -82,6 +83,7 @@ enum Command {
     Ls(ls::Args),
     Eval(eval::Args),
     Rm(rm::Args),
+    Compact(compact::Args),
     Stats(stats::Args),
     Verify(verify::Args),
 }
@@ -100,6 +102,7 @@ impl Command {
             Command::Ls(args) => ls::run(args, session),
             Command::Eval(args) => eval::run(args, session),
             Command::Rm(args) => rm::run(args, session),
+            Command::Compact(args) => compact::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
         }
@@ -119,6 +122,7 @@ impl Command {
             Command::Ls(args) => Some(&args.store),
             Command::Eval(args) => Some(&args.store),
             Command::Rm(args) => Some(&args.store),
+            Command::Compact(args) => Some(&args.store),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
         }

@@ -41,8 +41,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let committed = store.commit(batch)?;
     progress.say("linking");
     store.refresh(&progress)?;
+    let generation = store.close()?;
     drop(progress);
-    let generation = store.snapshot().generation();
     let report = Report { generation, removed: committed.deleted, missing: committed.missing };
     session.print(&report, |out| human(out, &report))?;
     if report.missing.is_empty() {

@@ -34,6 +34,7 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     rule(out, &format!("generation {}", grouped(stats.generation)))?;
     let text = byte_size(stats.text_bytes);
     let chunks = counted(stats.chunks, "chunk", "chunks");
+    field(out, "fingerprint", &stats.fingerprint)?;
     field(out, "documents", &grouped(stats.documents))?;
     field(out, "text", &format!("{text} in {chunks}, {}", counted(stats.terms, "term", "terms")))?;
     let mentions = counted(stats.mentions, "mention", "mentions");
