@@ -1,6 +1,7 @@
 //! The commit point: one redb transaction that names the generation.
 
 use crate::error::OpenError;
+use crate::planted::{Planted, planted};
 use crate::storage::{Access, Backend, Env, FileName, Folder, at, at_folder};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::FileEntry;
@@ -55,7 +56,9 @@ impl Catalog {
     /// # Errors
     /// [`OpenError`].
     pub fn create(env: &Env, state: &State) -> Result<(), OpenError> {
-        let (disk, name) = (&*env.disk, FileName::NewCatalog(env.random()));
+        let in_place = planted(Planted::CatalogInPlace);
+        let name = if in_place { FileName::Catalog } else { FileName::NewCatalog(env.random()) };
+        let disk = &*env.disk;
         let file = disk.create_new(&name).map_err(at("create", &name))?;
         let make = || -> Result<(), CatalogError> {
             let database = options().create_with_backend(Backend(file)).map_err(CatalogError::new)?;
@@ -65,7 +68,9 @@ impl Catalog {
         };
         make().map_err(|error| damaged(env, &error))?;
         disk.open(&name, Access::Write).and_then(|file| file.sync()).map_err(at("sync", &name))?;
-        disk.rename(&name, &FileName::Catalog).map_err(at("rename", &name))?;
+        if !in_place {
+            disk.rename(&name, &FileName::Catalog).map_err(at("rename", &name))?;
+        }
         Ok(disk.sync_folder(Folder::Root).map_err(at_folder("sync", Folder::Root))?)
     }
 
@@ -128,8 +133,8 @@ impl Catalog {
     /// [`CatalogError`]; the outcome is then unknown until the catalog is opened again.
     pub fn commit(&mut self, state: &State, dropped: &[FileName], removed: &[FileName]) -> Result<(), CatalogError> {
         let mut transaction = self.database.begin_write().map_err(CatalogError::new)?;
-        transaction.set_two_phase_commit(true);
-        transaction.set_quick_repair(true);
+        transaction.set_two_phase_commit(!planted(Planted::OnePhase));
+        transaction.set_quick_repair(!planted(Planted::OnePhase));
         {
             let mut table = transaction.open_table(STATE).map_err(CatalogError::new)?;
             for (field, bytes) in fields(state) {

@@ -57,6 +57,7 @@ mod ingest;
 mod maintain;
 mod manifest;
 mod model;
+mod planted;
 mod project;
 mod projection;
 mod query;
@@ -73,6 +74,8 @@ pub use crate::ingest::chunking::Chunking;
 pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{EdgeStats, SpaceStats, Stats, Verified, VerifyError, verify};
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
+#[cfg(feature = "planted")]
+pub use crate::planted::{Planted, plant};
 pub use crate::project::EdgeError;
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{

@@ -6,19 +6,20 @@ use std::fs;
 
 /// Rooms of the engine, lowest first; each lists every room that it may name. The façade may name them all.
 const ROOMS: &[(&str, &[&str])] = &[
+    ("planted", &[]),
     ("model", &[]),
     ("error", &["model"]),
-    ("storage", &["error"]),
+    ("storage", &["error", "planted"]),
     ("distance", &[]),
     ("index", &["distance", "error"]),
-    ("segment", &["index", "distance", "storage", "error"]),
+    ("segment", &["planted", "index", "distance", "storage", "error"]),
     ("projection", &["segment", "index", "storage", "error"]),
     ("manifest", &["storage", "error"]),
-    ("catalog", &["storage", "error"]),
-    ("snapshot", &["manifest", "projection", "segment", "index", "storage", "error"]),
-    ("writer", &["snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
+    ("catalog", &["planted", "storage", "error"]),
+    ("snapshot", &["planted", "manifest", "projection", "segment", "index", "storage", "error"]),
+    ("writer", &["planted", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
     ("ingest", &["writer", "snapshot", "segment", "index", "distance", "model", "error"]),
-    ("project", &["writer", "snapshot", "projection", "segment", "index", "distance", "error"]),
+    ("project", &["planted", "writer", "snapshot", "projection", "segment", "index", "distance", "error"]),
     ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
     ("maintain", &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
 ];

@@ -6,6 +6,7 @@ mod links;
 use crate::error::{CommitError, Damage, QueryError};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
+use crate::planted::{Planted, planted};
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
 use hedgerow_format::file::FileKind;
@@ -22,12 +23,14 @@ impl Store {
         let snapshot = self.snapshot();
         let facts = snapshot.manifest().facts;
         let mut projected = Vec::new();
-        if snapshot.links().is_none_or(|links| links.entry().facts != facts) {
+        let is_behind = |made: u64| made != facts && !planted(Planted::StaleBelieved);
+        if snapshot.links().is_none_or(|links| is_behind(links.entry().facts)) {
             projected.push(Projected::Links(links::build(&snapshot, control)?));
         }
         let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
         for entry in &snapshot.manifest().projections {
-            if entry.kind != FileKind::Edges.number() || (entry.facts == facts && sound.contains(&entry.file.number)) {
+            if entry.kind != FileKind::Edges.number() || (!is_behind(entry.facts) && sound.contains(&entry.file.number))
+            {
                 continue;
             }
             let rules = EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };

@@ -1,5 +1,6 @@
 //! Writes a segment from staged documents and from rows about older ones.
 
+use crate::planted::{Planted, planted};
 use crate::segment::graph::Graph;
 use crate::segment::{Numbered, StagedChunk, StagedRelation, Strings};
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
@@ -112,7 +113,7 @@ pub fn build<W: Write>(out: W, identity: FileIdentity, content: &Content) -> io:
         let bytes: Vec<u8> = components.iter().flat_map(|component| component.to_le_bytes()).collect();
         file.put(&bytes)?;
     }
-    if !content.overlay.dead_documents.is_empty() {
+    if !content.overlay.dead_documents.is_empty() && !planted(Planted::TombstonesLost) {
         let mut bytes = Vec::new();
         content.overlay.dead_documents.serialize_into(&mut bytes)?;
         file.section(SectionKind::DeadDocuments, &bytes)?;

@@ -12,6 +12,7 @@ pub(crate) use runs::TextRun;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;
+use crate::planted::{Planted, planted};
 use crate::projection::{Edges, Links};
 use crate::segment::{Segment, SpaceView};
 use hedgerow_format::manifest::Manifest;
@@ -102,7 +103,7 @@ impl Snapshot {
     pub fn incomplete(&self) -> Vec<String> {
         let mut lacks = self.faults.messages.clone();
         let behind = |name: &str, facts: u64, chunks_end: u32| {
-            (facts != self.manifest.facts).then(|| {
+            (facts != self.manifest.facts && !planted(Planted::StaleBelieved)).then(|| {
                 let missing = self.chunk_ids().filter(|id| id.0 >= chunks_end).count();
                 format!("{name} is behind: {missing} chunks are not covered; {REFRESH}")
             })

@@ -1,6 +1,7 @@
 //! Live documents whose texts lie together, so that a block of text that holds many of them is unpacked once.
 
 use crate::error::Damage;
+use crate::planted::{Planted, planted};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use hedgerow_format::DocumentId;
@@ -22,7 +23,7 @@ impl Snapshot {
         let mut runs: Vec<TextRun<'s>> = Vec::new();
         let mut start = 0;
         for (id, row) in segment.document_ids().iter().map(DocumentId).zip(segment.documents()?.iter()) {
-            if !self.is_live_document(id) {
+            if !self.is_live_document(id) && !planted(Planted::DeadKept) {
                 continue;
             }
             let end = row.text_offset.saturating_add(u64::from(row.text_bytes));

@@ -1,5 +1,6 @@
 //! The bytes of a whole file, mapped into memory or read into it.
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
@@ -11,7 +12,14 @@ pub enum Mapping {
     Mapped(memmap2::Mmap),
     /// Read: for disks where a map is not to be trusted, and for simulated ones.
     Heap(Vec<u8>),
+    /// Shared with others that read them.
+    Shared(Box<dyn Bytes>),
 }
+
+/// Bytes that don't change, owned by whom it may concern.
+pub trait Bytes: AsRef<[u8]> + Debug + Send + Sync {}
+
+impl<T: AsRef<[u8]> + Debug + Send + Sync> Bytes for T {}
 
 impl Mapping {
     /// Maps a file for reading.
@@ -38,6 +46,7 @@ impl Deref for Mapping {
         match self {
             Self::Mapped(map) => map,
             Self::Heap(bytes) => bytes,
+            Self::Shared(bytes) => (**bytes).as_ref(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A file of the store whose every block is checked before it is first believed.
 
 use crate::error::{Damage, StorageError};
+use crate::planted::{Planted, planted};
 use crate::storage::{Access, FileName, Mapping, Vfs, at};
 use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileKind, Layout};
@@ -72,6 +73,9 @@ impl VerifiedFile {
     /// # Errors
     /// The first that is wrong.
     pub fn check_all(&self) -> Result<(), Damage> {
+        if planted(Planted::ChecksumIgnored) {
+            return Ok(());
+        }
         self.layout.check_all(&self.mapping).map_err(|error| self.damage(error))
     }
 }
@@ -81,7 +85,7 @@ impl Sections for VerifiedFile {
         let sections = self.layout.sections();
         let Ok(position) = sections.binary_search_by_key(&kind, |section| section.kind) else { return Ok(&[]) };
         let range = sections[position].range.clone();
-        if !self.checked[position].load(Ordering::Acquire) {
+        if !self.checked[position].load(Ordering::Acquire) && !planted(Planted::ChecksumIgnored) {
             Layout::blocks_of(&range).try_for_each(|block| self.layout.check_block(&self.mapping, block))?;
             self.checked[position].store(true, Ordering::Release);
         }

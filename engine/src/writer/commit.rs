@@ -3,6 +3,7 @@
 use crate::catalog::State;
 use crate::error::{CommitError, StorageError};
 use crate::manifest;
+use crate::planted::{Planted, planted};
 use crate::projection::{EdgesData, LinksData, build_edges, build_links};
 use crate::segment::{Content, build};
 use crate::snapshot::Snapshot;
@@ -149,11 +150,20 @@ impl Writer {
             Err(error) => return Err(draft.abandon(disk, error)),
         };
         let state = State { manifest: entry, ..self.state.clone() };
+        if planted(Planted::EarlyUnlink) {
+            draft.dropped.iter().for_each(|name| drop(remove(disk, name)));
+        }
+        if planted(Planted::PublishBeforeCommit) {
+            manifest::publish(disk, env.random(), draft.manifest.store, &entry)?;
+        }
         // The commit point.
         if let Err(error) = self.catalog.commit(&state, &draft.dropped, &removed) {
             return Err(self.poison(error.to_string()));
         }
         self.state = state;
+        if planted(Planted::CommitBeforeFolders) {
+            draft.written.iter().for_each(|name| drop(disk.sync_folder(name.folder())));
+        }
         if let Err(error) = manifest::publish(disk, env.random(), draft.manifest.store, &entry) {
             return Err(self.poison(format!("committed but not published: {error}")));
         }
@@ -216,7 +226,7 @@ fn prepare(
     let folders: BTreeSet<Folder> = draft.written.iter().map(FileName::folder).collect();
     let here = pending.iter().filter(|name| folders.contains(&name.folder()));
     let removed: Vec<FileName> = here.filter(|name| remove(disk, name).is_ok()).copied().collect();
-    for folder in folders {
+    for folder in folders.into_iter().filter(|_| !planted(Planted::CommitBeforeFolders)) {
         disk.sync_folder(folder).map_err(at_folder("sync", folder))?;
     }
     let opened = manifest::read(disk, draft.manifest.store, &entry)

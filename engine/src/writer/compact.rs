@@ -2,7 +2,8 @@
 
 use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
-use crate::segment::Content;
+use crate::planted::{Planted, planted};
+use crate::segment::{Content, Numbered, Overlay};
 use crate::snapshot::Snapshot;
 use crate::storage::{Env, FileName, Merging};
 use crate::writer::{Store, Writer};
@@ -10,6 +11,7 @@ use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::segment::SegmentShape;
 use hedgerow_format::text::Codec;
+use hedgerow_format::{ChunkId, DocumentId};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -115,6 +117,8 @@ fn merged(snapshot: &Snapshot, run: Range<usize>) -> Result<Content, Damage> {
     for position in run.clone() {
         documents.extend(restage.segment(position)?);
     }
+    let mut overlay = restage.overlay()?;
+    sabotage(&mut documents, &mut overlay);
     let entries = &snapshot.manifest().segments[run];
     let (first, last) = (entries.first().copied().unwrap_or_default(), entries.last().copied().unwrap_or_default());
     let chunks: usize = documents.iter().map(|numbered| numbered.document.chunks.len()).sum();
@@ -127,7 +131,26 @@ fn merged(snapshot: &Snapshot, run: Range<usize>) -> Result<Content, Damage> {
         chunks_end: last.chunks_end,
         chunks: count(chunks),
     };
-    Ok(Content { shape, documents, overlay: restage.overlay()?, codec: Codec::Zstd })
+    Ok(Content { shape, documents, overlay, codec: Codec::Zstd })
+}
+
+/// The faults that can be put in here.
+fn sabotage(documents: &mut Vec<Numbered>, overlay: &mut Overlay) {
+    if planted(Planted::OverlayForgotten) {
+        overlay.vectors.clear();
+        overlay.relations.clear();
+    }
+    if planted(Planted::DocumentDropped) {
+        documents.pop();
+    }
+    if planted(Planted::Renumbered) {
+        let (mut id, mut chunk) = documents.first().map_or((0, 0), |first| (first.id.0, first.first_chunk.0));
+        for numbered in documents {
+            (numbered.id, numbered.first_chunk) = (DocumentId(id), ChunkId(chunk));
+            id += 1;
+            chunk += u32::try_from(numbered.document.chunks.len()).unwrap_or(u32::MAX);
+        }
+    }
 }
 
 /// The segment at a position, and as many after it as are not larger together than `bytes`.

@@ -3,6 +3,7 @@
 use crate::catalog::{Catalog, State};
 use crate::error::{OpenError, StorageError};
 use crate::manifest;
+use crate::planted::{Planted, planted};
 use crate::snapshot::{Snapshot, no_head};
 use crate::storage::{Access, Env, FileFault, FileName, Folder, VFile, Vfs, WriteFault, at, at_folder};
 use crate::writer::commit::remove;
@@ -50,8 +51,12 @@ pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
         return Err(OpenError::ReadOnly { path: path(), features });
     }
     // Also where HEAD reads as it should: its name may be in memory only, and the sweep must not come before it.
-    manifest::publish(disk, env.random(), state.store, &state.manifest)?;
-    sweep(disk, &snapshot, &state.manifest)?;
+    if !planted(Planted::NoPublishAtOpen) {
+        manifest::publish(disk, env.random(), state.store, &state.manifest)?;
+    }
+    if !planted(Planted::NoSweep) {
+        sweep(disk, &snapshot, &state.manifest)?;
+    }
     state.next_file = state.next_file.max(above_all_files(&snapshot));
     Ok((lock, Writer { catalog, state, generation_floor, poisoned: None }, snapshot))
 }
@@ -164,7 +169,7 @@ fn sweep(disk: &dyn Vfs, snapshot: &Snapshot, manifest: &FileEntry) -> Result<()
     let mut named =
         BTreeSet::from([FileName::Head, FileName::Catalog, FileName::Lock, FileName::of(FileKind::Manifest, manifest)]);
     named.extend(snapshot.segments().iter().map(|segment| FileName::of(FileKind::Segment, &segment.entry().file)));
-    for projection in &snapshot.manifest().projections {
+    for projection in snapshot.manifest().projections.iter().filter(|_| !planted(Planted::SweepsProjections)) {
         named.extend(FileKind::from_number(projection.kind).map(|kind| FileName::of(kind, &projection.file)));
     }
     for folder in [Folder::Root].into_iter().chain(Folder::INNER) {

@@ -1,0 +1,516 @@
+//! A simulated POSIX disk: what was not synced may be lost, kept, torn, reordered, or replaced by stale bytes.
+
+use crate::damage::{Damage, Torn};
+use crate::numbers::Numbers;
+use hedgerow::{Access, FileName, Folder, Mapping, VFile, Vfs};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A disk; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Disk(Arc<Mutex<State>>);
+
+/// What a call does. Calls are counted together, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// It changes bytes or names.
+    Change,
+    /// It makes bytes or names durable.
+    Sync,
+    /// It changes nothing: opening, reading, mapping, listing.
+    Read,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// At which call.
+    pub at: u64,
+    /// All later calls of its kind fail too.
+    pub for_ever: bool,
+    /// What the system says.
+    pub error: FaultKind,
+}
+
+/// What the system says, and what it has done until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Input or output failed; nothing was done. A sync that fails has dropped what it was to write, and says so once.
+    Io,
+    /// The disk is full; of a write the first half was done. Reading and removing still work.
+    Full,
+    /// Too many files are open; only opening and creating fail.
+    TooManyFiles,
+    /// The call was interrupted; the caller of the system tries again, and so does this disk's file layer.
+    Interrupted,
+    /// A write wrote its first half and said so; the caller writes the rest.
+    ShortWrite,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Io, Self::Full, Self::TooManyFiles, Self::Interrupted, Self::ShortWrite];
+}
+
+/// Everything on the disk.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    files: Vec<File>,
+    folders: BTreeMap<Folder, Names>,
+    fault: Option<Fault>,
+    calls: u64,
+    locked: bool,
+    windows: bool,
+    mark: u64,
+    recording: Option<Vec<(Arc<State>, u64)>>,
+}
+
+/// A file as the running system sees it, as it surely is on the disk, and what was written in between.
+#[derive(Clone, Debug, Default)]
+struct File {
+    live: Arc<Vec<u8>>,
+    durable: Arc<Vec<u8>>,
+    pending: Vec<Write>,
+    /// How many handles and maps there are, for systems that don't remove open files.
+    open: Arc<()>,
+}
+
+/// Something that was done to a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    /// Bytes were written.
+    At(usize, Arc<[u8]>),
+    /// It was cut, or made longer with zeros.
+    Length(usize),
+}
+
+/// A folder, likewise.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    live: BTreeMap<FileName, usize>,
+    durable: BTreeMap<FileName, usize>,
+    pending: Vec<Change>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Link(FileName, usize),
+    Unlink(FileName),
+    Rename(FileName, FileName, usize),
+}
+
+impl Write {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Length(length) => bytes.resize(*length, 0),
+            Self::At(start, written) => {
+                let end = start + written.len();
+                bytes.resize(bytes.len().max(end), 0);
+                bytes[*start..end].copy_from_slice(written);
+            }
+        }
+    }
+}
+
+impl Change {
+    /// `by_name`: a rename that is done again moves whatever has the old name then, as a journal of calls would.
+    fn apply(self, names: &mut BTreeMap<FileName, usize>, by_name: bool) {
+        match self {
+            Self::Link(name, file) => drop(names.insert(name, file)),
+            Self::Unlink(name) => drop(names.remove(&name)),
+            Self::Rename(from, to, file) => {
+                let moved = names.remove(&from);
+                let moved = if by_name { moved } else { Some(file) };
+                moved.and_then(|file| names.insert(to, file));
+            }
+        }
+    }
+}
+
+impl State {
+    /// What a new process finds after the power was cut: all that was synced, and of the rest what `seed` says.
+    #[must_use]
+    pub fn cut(&self, seed: u64) -> Disk {
+        let mut numbers = Numbers(seed);
+        let damage = Damage::draw(seed, &mut numbers);
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let mut durable = Arc::clone(&file.durable);
+            if !file.pending.is_empty() {
+                damage.survive(&file.pending, Arc::make_mut(&mut durable), &mut numbers);
+            }
+            files.push(File { live: Arc::clone(&durable), durable, ..File::default() });
+        }
+        let mut folders = BTreeMap::new();
+        for (folder, names) in &self.folders {
+            let mut durable = names.durable.clone();
+            for change in names.pending.iter().filter(|_| numbers.chance(damage.names)) {
+                change.apply(&mut durable, damage.by_name);
+            }
+            folders.insert(*folder, Names { live: durable.clone(), durable, pending: Vec::new() });
+        }
+        Disk::of(Self { files, folders, windows: self.windows, ..Self::default() })
+    }
+
+    /// What a new process finds after this one was killed: everything, synced or not.
+    #[must_use]
+    pub fn killed(&self) -> Disk {
+        let (files, folders) = (self.files.clone(), self.folders.clone());
+        let files = files.into_iter().map(|file| File { open: Arc::default(), ..file }).collect();
+        Disk::of(Self { files, folders, windows: self.windows, ..Self::default() })
+    }
+
+    /// Names of all files.
+    pub fn names(&self) -> impl Iterator<Item = FileName> {
+        self.folders.values().flat_map(|names| names.live.keys().copied())
+    }
+
+    /// The bytes of a file.
+    #[must_use]
+    pub fn bytes(&self, name: &FileName) -> Option<&[u8]> {
+        let file = self.folders.get(&name.folder())?.live.get(name)?;
+        self.files.get(*file).map(|file| file.live.as_slice())
+    }
+}
+
+impl Disk {
+    fn of(state: State) -> Self {
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// A disk whose system removes and replaces no file that is open, and syncs no folders.
+    #[must_use]
+    pub fn windows() -> Self {
+        Self::of(State { windows: true, ..State::default() })
+    }
+
+    /// Calls until now, or since [`Disk::fail`].
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// Something will go wrong; calls are counted from now.
+    pub fn fail(&self, fault: Fault) {
+        let mut state = self.state();
+        (state.fault, state.calls) = (Some(fault), 0);
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn mend(&self) {
+        self.state().fault = None;
+    }
+
+    /// From now on the state before every change and sync is kept, with the mark of that moment.
+    pub fn record(&self) {
+        self.state().recording = Some(Vec::new());
+    }
+
+    /// Marks what happens from now on: how much was acknowledged.
+    pub fn mark(&self, mark: u64) {
+        self.state().mark = mark;
+    }
+
+    /// The states before every change and sync since [`Disk::record`], and the last.
+    #[must_use]
+    pub fn recorded(&self) -> Vec<(Arc<State>, u64)> {
+        let mut state = self.state();
+        let mut recorded = state.recording.take().unwrap_or_default();
+        recorded.push((Arc::new(state.clone()), state.mark));
+        recorded
+    }
+
+    /// What is on the disk now.
+    #[must_use]
+    pub fn now(&self) -> State {
+        State { recording: None, ..self.state().clone() }
+    }
+
+    /// Puts a file's bytes back as they were on an older state.
+    pub fn put_back(&self, older: &State, name: &FileName) {
+        let Some(bytes) = older.bytes(name) else { return };
+        let mut state = self.state();
+        let Some(file) = state.folders.get(&name.folder()).and_then(|names| names.live.get(name)).copied() else {
+            return;
+        };
+        let bytes = Arc::new(bytes.to_vec());
+        state.files[file] = File { live: Arc::clone(&bytes), durable: bytes, ..File::default() };
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One call: the state to carry it out on, and what goes wrong with it.
+    fn call(&self, call: Call) -> (MutexGuard<'_, State>, Option<FaultKind>) {
+        let mut state = self.state();
+        let now = state.calls;
+        state.calls += 1;
+        if call != Call::Read && state.recording.is_some() {
+            let before = State { recording: None, ..state.clone() };
+            let mark = state.mark;
+            state.recording.iter_mut().for_each(|recorded| recorded.push((Arc::new(before.clone()), mark)));
+        }
+        let fault = state.fault.filter(|fault| now == fault.at || (fault.for_ever && now > fault.at));
+        let applies = |fault: &Fault| match fault.error {
+            FaultKind::Full => call != Call::Read,
+            FaultKind::ShortWrite => call == Call::Change && !fault.for_ever,
+            FaultKind::Interrupted => !fault.for_ever,
+            FaultKind::Io | FaultKind::TooManyFiles => true,
+        };
+        let fault = fault.filter(applies).map(|fault| fault.error);
+        (state, fault)
+    }
+
+    /// A call on names or whole files.
+    fn name_call(&self, call: Call, opens: bool, grows: bool) -> io::Result<MutexGuard<'_, State>> {
+        match self.call(call) {
+            (_, Some(FaultKind::Io)) => Err(io::Error::other("the disk failed")),
+            (_, Some(FaultKind::Full)) if grows => Err(ErrorKind::StorageFull.into()),
+            (_, Some(FaultKind::TooManyFiles)) if opens => Err(io::Error::other("too many open files")),
+            (state, _) => Ok(state),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Handle {
+    disk: Disk,
+    file: usize,
+    _open: Arc<()>,
+}
+
+/// A map: its bytes don't change any more, and a system may refuse to remove its file.
+#[derive(Debug)]
+struct Map {
+    bytes: Arc<Vec<u8>>,
+    _open: Arc<()>,
+}
+
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[derive(Debug)]
+struct Lock(Disk);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.0.state().locked = false;
+    }
+}
+
+impl State {
+    fn handle(&self, disk: &Disk, file: usize) -> Box<dyn VFile> {
+        Box::new(Handle { disk: disk.clone(), file, _open: Arc::clone(&self.files[file].open) })
+    }
+
+    /// Whether the system refuses to take this name from its file.
+    fn refuses(&self, name: &FileName) -> bool {
+        let file = self.folders.get(&name.folder()).and_then(|names| names.live.get(name));
+        self.windows && file.is_some_and(|file| Arc::strong_count(&self.files[*file].open) > 1)
+    }
+}
+
+impl Vfs for Disk {
+    fn describe(&self) -> String {
+        "the simulated disk".into()
+    }
+
+    fn create_new(&self, name: &FileName) -> io::Result<Box<dyn VFile>> {
+        let mut state = self.name_call(Call::Change, true, true)?;
+        let file = state.files.len();
+        let names = state.folders.entry(name.folder()).or_default();
+        if names.live.contains_key(name) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        names.live.insert(*name, file);
+        names.pending.push(Change::Link(*name, file));
+        state.files.push(File::default());
+        Ok(state.handle(self, file))
+    }
+
+    fn open(&self, name: &FileName, _access: Access) -> io::Result<Box<dyn VFile>> {
+        let state = self.name_call(Call::Read, true, false)?;
+        let found = state.folders.get(&name.folder()).and_then(|names| names.live.get(name).copied());
+        Ok(state.handle(self, found.ok_or(ErrorKind::NotFound)?))
+    }
+
+    fn remove(&self, name: &FileName) -> io::Result<()> {
+        let mut state = self.name_call(Call::Change, false, false)?;
+        if state.refuses(name) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        let names = state.folders.entry(name.folder()).or_default();
+        names.live.remove(name).ok_or(ErrorKind::NotFound)?;
+        names.pending.push(Change::Unlink(*name));
+        Ok(())
+    }
+
+    fn rename(&self, from: &FileName, to: &FileName) -> io::Result<()> {
+        let mut state = self.name_call(Call::Change, false, false)?;
+        if state.refuses(from) || state.refuses(to) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        let names = state.folders.entry(from.folder()).or_default();
+        let file = names.live.remove(from).ok_or(ErrorKind::NotFound)?;
+        names.live.insert(*to, file);
+        names.pending.push(Change::Rename(*from, *to, file));
+        Ok(())
+    }
+
+    fn list(&self, folder: Folder) -> io::Result<Vec<String>> {
+        let state = self.name_call(Call::Read, true, false)?;
+        let mut names: Vec<String> =
+            state.folders.get(&folder).into_iter().flat_map(|names| names.live.keys().map(FileName::name)).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn make_folder(&self, _folder: Folder) -> io::Result<()> {
+        self.name_call(Call::Change, false, true).map(|_| ())
+    }
+
+    fn sync_folder(&self, folder: Folder) -> io::Result<()> {
+        let mut state = self.name_call(Call::Sync, true, false)?;
+        let names = state.folders.entry(folder).or_default();
+        for change in std::mem::take(&mut names.pending) {
+            change.apply(&mut names.durable, false);
+        }
+        Ok(())
+    }
+
+    fn try_lock(&self, _name: &FileName) -> io::Result<Option<Box<dyn Debug + Send + Sync>>> {
+        let mut state = self.name_call(Call::Change, true, false)?;
+        if state.locked {
+            return Ok(None);
+        }
+        state.locked = true;
+        Ok(Some(Box::new(Lock(self.clone()))))
+    }
+}
+
+impl Handle {
+    /// Writes as a program does that asks the system again when it was interrupted or did a part.
+    fn write(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (mut state, fault) = self.disk.call(Call::Change);
+            let rest = &bytes[done..];
+            let part = match fault {
+                Some(FaultKind::Io) => return Err(io::Error::other("the disk failed")),
+                Some(FaultKind::Interrupted) => continue,
+                Some(FaultKind::Full) => &rest[..rest.len() / 2],
+                Some(FaultKind::ShortWrite) => &rest[..rest.len().div_ceil(2)],
+                Some(FaultKind::TooManyFiles) | None => rest,
+            };
+            state.files[self.file].write(Write::At(offset + done, part.into()));
+            done += part.len();
+            if fault == Some(FaultKind::Full) {
+                return Err(ErrorKind::StorageFull.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> io::Result<MutexGuard<'_, State>> {
+        loop {
+            return match self.disk.call(Call::Read) {
+                (_, Some(FaultKind::Io)) => Err(io::Error::other("the disk failed")),
+                (_, Some(FaultKind::Interrupted)) => continue,
+                (state, _) => Ok(state),
+            };
+        }
+    }
+}
+
+impl File {
+    fn write(&mut self, write: Write) {
+        write.apply(Arc::make_mut(&mut self.live));
+        self.pending.push(write);
+    }
+}
+
+fn place(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+impl VFile for Handle {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.read()?.files[self.file].live.len() as u64)
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        let state = self.read()?;
+        let start = place(offset);
+        let end = start.saturating_add(out.len());
+        out.copy_from_slice(state.files[self.file].live.get(start..end).ok_or(ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write(place(offset), bytes)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let (mut state, fault) = self.disk.call(Call::Change);
+        let file = &mut state.files[self.file];
+        match fault {
+            Some(FaultKind::Io) => Err(io::Error::other("the disk failed")),
+            Some(FaultKind::Full) if place(length) > file.live.len() => Err(ErrorKind::StorageFull.into()),
+            _ => {
+                file.write(Write::Length(place(length)));
+                Ok(())
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (mut state, fault) = self.disk.call(Call::Sync);
+        let file = &mut state.files[self.file];
+        let pending = std::mem::take(&mut file.pending);
+        if matches!(fault, Some(FaultKind::Io | FaultKind::Full)) {
+            // The pages are clean now, and their bytes are on no disk: the next sync has nothing to do for them.
+            return Err(io::Error::other("the sync failed"));
+        }
+        let durable = Arc::make_mut(&mut file.durable);
+        pending.iter().for_each(|write| write.apply(durable));
+        Ok(())
+    }
+
+    fn map(&self) -> io::Result<Mapping> {
+        let state = self.read()?;
+        let File { live, open, .. } = &state.files[self.file];
+        Ok(Mapping::Shared(Box::new(Map { bytes: Arc::clone(live), _open: Arc::clone(open) })))
+    }
+}
+
+/// The smallest part of a write that is done as a whole.
+#[must_use]
+pub(crate) fn parts(write: &Write, torn: Torn, numbers: &mut Numbers) -> Vec<Write> {
+    let Write::At(start, bytes) = write else { return vec![write.clone()] };
+    // The length alone may survive.
+    let mut parts = vec![Write::At(start + bytes.len(), [].into())];
+    let unit = match torn {
+        Torn::Whole => bytes.len().max(1),
+        Torn::Byte => {
+            let cut = numbers.below(bytes.len() + 1);
+            parts.push(Write::At(*start, bytes[..cut].into()));
+            parts.push(Write::At(start + cut, bytes[cut..].into()));
+            return parts;
+        }
+        Torn::Unit(unit) => unit,
+    };
+    let mut done = 0;
+    while done < bytes.len() {
+        let position = start + done;
+        let length = if torn == Torn::Whole { bytes.len() } else { (unit - position % unit).min(bytes.len() - done) };
+        parts.push(Write::At(position, bytes[done..done + length].into()));
+        done += length;
+    }
+    parts
+}

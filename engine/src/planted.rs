@@ -1,0 +1,80 @@
+//! Faults that can be put in on purpose, so that what looks for faults can be seen to find them.
+//!
+//! Without the feature `planted` none of them exists: the question is always answered with no.
+
+use std::cell::Cell;
+
+/// A fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// The catalog is committed before the folders of the new files are synced.
+    CommitBeforeFolders,
+    /// `HEAD` is published before the catalog is committed.
+    PublishBeforeCommit,
+    /// Files that a commit drops are removed before it is true.
+    EarlyUnlink,
+    /// The catalog is committed in one phase, without the means to repair it.
+    OnePhase,
+    /// A new catalog is made under its final name.
+    CatalogInPlace,
+    /// Opening does not publish what the catalog says.
+    NoPublishAtOpen,
+    /// Opening does not remove orphans.
+    NoSweep,
+    /// The sweep takes projections for orphans.
+    SweepsProjections,
+    /// A writer goes on after an unknown outcome.
+    PoisonIgnored,
+    /// Checksums are not looked at.
+    ChecksumIgnored,
+    /// A projection that is behind is taken for one in step.
+    StaleBelieved,
+    /// Tombstones are not written.
+    TombstonesLost,
+    /// A compaction forgets what was said later about older documents.
+    OverlayForgotten,
+    /// A compaction keeps the dead.
+    DeadKept,
+    /// A compaction numbers its rows anew.
+    Renumbered,
+    /// A compaction loses the last document.
+    DocumentDropped,
+}
+
+#[cfg(feature = "planted")]
+impl Planted {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::CommitBeforeFolders,
+        Self::PublishBeforeCommit,
+        Self::EarlyUnlink,
+        Self::OnePhase,
+        Self::CatalogInPlace,
+        Self::NoPublishAtOpen,
+        Self::NoSweep,
+        Self::SweepsProjections,
+        Self::PoisonIgnored,
+        Self::ChecksumIgnored,
+        Self::StaleBelieved,
+        Self::TombstonesLost,
+        Self::OverlayForgotten,
+        Self::DeadKept,
+        Self::Renumbered,
+        Self::DocumentDropped,
+    ];
+}
+
+thread_local! {
+    static NOW: Cell<Option<Planted>> = const { Cell::new(None) };
+}
+
+/// Puts a fault into all that this thread does from now on, or takes it out.
+#[cfg(feature = "planted")]
+pub fn plant(fault: Option<Planted>) {
+    NOW.set(fault);
+}
+
+/// Whether a fault is put in.
+pub(crate) fn planted(fault: Planted) -> bool {
+    cfg!(feature = "planted") && NOW.get() == Some(fault)
+}
