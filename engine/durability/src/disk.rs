@@ -63,6 +63,7 @@ pub struct State {
     calls: u64,
     locked: bool,
     windows: bool,
+    failed_a_sync: bool,
     mark: u64,
     recording: Option<Vec<(Arc<State>, u64)>>,
 }
@@ -196,6 +197,12 @@ impl Disk {
     pub fn fail(&self, fault: Fault) {
         let mut state = self.state();
         (state.fault, state.calls) = (Some(fault), 0);
+    }
+
+    /// Whether the fault hit a sync.
+    #[must_use]
+    pub fn failed_a_sync(&self) -> bool {
+        self.state().failed_a_sync
     }
 
     /// Nothing goes wrong any more.
@@ -471,13 +478,13 @@ impl VFile for Handle {
 
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.call(Call::Sync);
-        let file = &mut state.files[self.file];
-        let pending = std::mem::take(&mut file.pending);
+        let pending = std::mem::take(&mut state.files[self.file].pending);
         if matches!(fault, Some(FaultKind::Io | FaultKind::Full)) {
+            state.failed_a_sync = true;
             // The pages are clean now, and their bytes are on no disk: the next sync has nothing to do for them.
             return Err(io::Error::other("the sync failed"));
         }
-        let durable = Arc::make_mut(&mut file.durable);
+        let durable = Arc::make_mut(&mut state.files[self.file].durable);
         pending.iter().for_each(|write| write.apply(durable));
         Ok(())
     }

@@ -1,7 +1,18 @@
 //! Checks the durability of Hedgerow on a simulated disk, on the user's own machine.
 
+mod answers;
+mod check;
 mod damage;
 mod disk;
+mod life;
 mod numbers;
+mod pipeline;
+mod playback;
+mod scenarios;
+mod sloppy;
 
+pub use crate::check::Life;
 pub use crate::disk::{Disk, Fault, FaultKind, State};
+pub use crate::pipeline::{Capitals, Letters, MODELS, PIPELINE, document, unit_vector};
+pub use crate::scenarios::{Scenario, Tried};
+pub use crate::sloppy::Sloppy;

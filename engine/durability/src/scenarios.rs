@@ -1,0 +1,212 @@
+//! What can happen to a store: crashes, crashes while recovering from crashes, failing calls, readers beside a writer.
+
+use crate::check::Life;
+use crate::disk::{Disk, Fault, FaultKind};
+use crate::life::live;
+use crate::numbers::Numbers;
+use crate::playback::Playback;
+use hedgerow::{CommitError, Snapshot, Store};
+use serde::Serialize;
+
+/// A kind of misfortune.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scenario {
+    /// The power is cut before a call, any one of a whole life, creation and compaction included.
+    Crash,
+    /// Likewise, and again while recovering and going on, up to three times in all.
+    Recovery,
+    /// A call fails, once or for ever; then the process ends or the power is cut.
+    Fault,
+    /// A call fails once, the caller goes on, and later the power is cut.
+    Onward,
+    /// A sync fails; a new process goes on with what is in memory; later the power is cut.
+    Sync,
+    /// A reader opens while a writer commits and sweeps.
+    Reader,
+}
+
+impl Scenario {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Recovery => "recovery",
+            Self::Fault => "fault",
+            Self::Onward => "onward",
+            Self::Sync => "sync",
+            Self::Reader => "reader",
+        }
+    }
+}
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// States that were recovered and checked.
+    pub states: u64,
+    /// Those after a second crash.
+    pub double: u64,
+    /// Those after a third.
+    pub triple: u64,
+    /// Calls that were made to fail.
+    pub faults: u64,
+    /// Syncs among them.
+    pub failed_syncs: u64,
+    /// Openings beside a working writer.
+    pub readers: u64,
+}
+
+impl Tried {
+    /// Adds what another part of the run tried.
+    pub fn add(&mut self, other: Self) {
+        self.states += other.states;
+        self.double += other.double;
+        self.triple += other.triple;
+        self.faults += other.faults;
+        self.failed_syncs += other.failed_syncs;
+        self.readers += other.readers;
+    }
+}
+
+fn acknowledged(mark: u64) -> usize {
+    usize::try_from(mark).unwrap_or(usize::MAX)
+}
+
+impl Life {
+    /// Moments at which something can happen.
+    #[must_use]
+    pub fn moments(&self) -> usize {
+        self.recorded.len()
+    }
+
+    /// Lets a scenario happen at a moment; the number draws everything else.
+    ///
+    /// # Errors
+    /// The invariant that does not hold afterwards.
+    pub fn suffer(&self, scenario: Scenario, moment: usize, number: u64, tried: &mut Tried) -> Result<(), String> {
+        let seed = number.wrapping_mul(0x1_0000).wrapping_add(moment as u64);
+        match scenario {
+            Scenario::Crash => self.crash(moment, number, seed, tried),
+            Scenario::Recovery => self.recovery(moment, number, seed, tried),
+            Scenario::Fault => self.fault(moment, seed, tried),
+            Scenario::Onward => self.onward(moment, seed, FaultKind::ALL[Numbers(seed).below(5)], tried),
+            Scenario::Sync => self.onward(moment, seed, FaultKind::Io, tried),
+            Scenario::Reader => self.reader(moment, seed, tried),
+        }
+    }
+
+    fn crash(&self, moment: usize, number: u64, seed: u64, tried: &mut Tried) -> Result<(), String> {
+        let (state, mark) = &self.recorded[moment];
+        tried.states += 1;
+        // The lowest bits of the number choose what survives, so that eight numbers in a row try all of that.
+        self.check(&state.cut(number + seed * 8), acknowledged(*mark), seed).map(|_| ())
+    }
+
+    fn recovery(&self, moment: usize, number: u64, seed: u64, tried: &mut Tried) -> Result<(), String> {
+        let (state, mark) = &self.recorded[moment];
+        let mut numbers = Numbers(seed);
+        let mut disk = if numbers.chance(30) { state.killed() } else { state.cut(number + seed * 8) };
+        let mut known = acknowledged(*mark);
+        for depth in 0..3 {
+            disk.record();
+            self.check(&disk, known, seed + depth).map_err(|fault| format!("at depth {depth}: {fault}"))?;
+            tried.states += 1;
+            tried.double += u64::from(depth == 1);
+            tried.triple += u64::from(depth == 2);
+            let recorded = disk.recorded();
+            let (state, mark) = &recorded[numbers.below(recorded.len())];
+            (disk, known) = (state.cut(numbers.next()), acknowledged(*mark));
+        }
+        Ok(())
+    }
+
+    /// The disk and the number of acknowledged states at the beginning of the step in which a moment lies.
+    fn beginning(&self, moment: usize) -> (Disk, usize) {
+        let mark = self.recorded[moment].1;
+        let first = self.recorded.iter().position(|(_, other)| *other == mark).unwrap_or(moment);
+        (self.recorded[first].0.killed(), acknowledged(mark))
+    }
+
+    /// Opens what is on a disk and does the next steps; says how many states are acknowledged, and how it went.
+    fn go_on_from(&self, disk: &Disk, known: usize, seed: u64, steps: usize) -> (usize, Result<(), CommitError>) {
+        let Ok(store) = Store::open_or_create_in(self.env(disk, seed)) else { return (known, Ok(())) };
+        // What was opened was published, and so acknowledged.
+        let least = known.saturating_sub(1);
+        let Ok(found) = self.position(&store.snapshot(), least, known) else { return (known, Ok(())) };
+        let mut known = found + 1;
+        disk.mark(known as u64);
+        for _ in 0..steps {
+            let Some(step) = self.steps.get(known - 1) else { break };
+            if let Err(error) = live(&store, &self.held[known - 1], step) {
+                return (known, Err(error));
+            }
+            known += 1;
+            disk.mark(known as u64);
+        }
+        (known, Ok(()))
+    }
+
+    fn fault(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
+        let mut numbers = Numbers(seed);
+        let (disk, known) = self.beginning(moment);
+        let calls = self.calls_of_a_step(moment);
+        let fault = Fault {
+            at: numbers.below(calls) as u64,
+            for_ever: numbers.chance(50),
+            error: FaultKind::ALL[numbers.below(5)],
+        };
+        disk.fail(fault);
+        let (known, _) = self.go_on_from(&disk, known, seed, 1);
+        tried.faults += 1;
+        tried.states += 2;
+        let named = |what: &str, fault_found: String| format!("{fault:?}, then {what}: {fault_found}");
+        self.check(&disk.now().killed(), known, seed).map_err(|found| named("a new process", found))?;
+        self.check(&disk.now().cut(seed), known, seed).map_err(|found| named("a crash", found))?;
+        Ok(())
+    }
+
+    /// A bound for the calls that opening and a step take.
+    fn calls_of_a_step(&self, moment: usize) -> usize {
+        let mark = self.recorded[moment].1;
+        self.recorded.iter().filter(|(_, other)| *other == mark).count() * 3 + 120
+    }
+
+    /// A call fails; the caller goes on in the same process, or in a new one where the store says that it must; the power
+    /// is cut at a moment after that.
+    fn onward(&self, moment: usize, seed: u64, error: FaultKind, tried: &mut Tried) -> Result<(), String> {
+        let mut numbers = Numbers(seed);
+        let (disk, known) = self.beginning(moment);
+        let at = numbers.below(self.calls_of_a_step(moment)) as u64;
+        disk.fail(Fault { at, for_ever: false, error });
+        let (known, went) = self.go_on_from(&disk, known, seed, 1);
+        tried.faults += 1;
+        tried.failed_syncs += u64::from(disk.failed_a_sync());
+        disk.mend();
+        let restarted = went.is_err() || numbers.chance(50);
+        let disk = if restarted { disk.now().killed() } else { disk };
+        disk.record();
+        disk.mark(known as u64);
+        let (_, went) = self.go_on_from(&disk, known, seed + 1, 2);
+        went.map_err(|error| format!("call {at} failed, and later nothing goes on: {error}"))?;
+        let recorded = disk.recorded();
+        let (state, mark) = &recorded[numbers.below(recorded.len())];
+        tried.states += 1;
+        self.check(&state.cut(numbers.next()), acknowledged(*mark), seed)
+            .map(|_| ())
+            .map_err(|found| format!("call {at} failed with {error:?}, then a crash: {found}"))
+    }
+
+    fn reader(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
+        let first = self.recorded.iter().position(|(_, mark)| *mark > 0).unwrap_or(0);
+        let playback = Playback::new(&self.recorded, moment.max(first), seed);
+        let least = playback.acknowledged().saturating_sub(1);
+        let snapshot = Snapshot::open_in(&playback).map_err(|error| format!("S7: a reader cannot open: {error}"))?;
+        tried.readers += 1;
+        self.position(&snapshot, least, playback.acknowledged()).map(|_| ()).map_err(|fault| format!("S7: {fault}"))
+    }
+}
