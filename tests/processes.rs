@@ -62,9 +62,9 @@ fn readers_see_whole_generations_only_while_writers_are_killed_and_begin_again()
         .collect();
     let (mut kills, mut refused) = (0, 0);
     while left() > LIFE {
-        thread::sleep(LIFE.mul_f64(f64::from(kills % 7 + 1) / 7.0));
         refuse_second_writer(&store, writer.id());
         refused += 1;
+        thread::sleep(LIFE.mul_f64(f64::from(kills % 7 + 1) / 7.0));
         if writer.try_wait().expect("it is ours").is_some() {
             panic!("the writer ended by itself: {}", last_words(&mut writer));
         }

@@ -26,7 +26,7 @@ struct Held {
 /// Reads until the end; what it did is its last line, as JSON.
 pub fn read(path: &Path, end: Instant, number: u64) -> Result<(), String> {
     let (mut opened, mut verified, mut asked_again, mut generations) = (0_u64, 0_u64, 0_u64, BTreeSet::new());
-    let (mut newest, mut newest_stamp) = (0, 0);
+    let (mut newest, mut newest_stamp, mut fingerprint) = (0, 0, None);
     let mut held: Vec<Held> = Vec::new();
     while Instant::now() < end {
         let acknowledged = Progress::read(path)?.get("stamp");
@@ -44,7 +44,12 @@ pub fn read(path: &Path, end: Instant, number: u64) -> Result<(), String> {
         if generation == newest && stamp != newest_stamp {
             return Err(at(format!("it was of stamp {newest_stamp}, and is of {stamp}")));
         }
-        (newest, newest_stamp) = (generation, stamp);
+        // Whatever was merged or refreshed meanwhile, the content of a stamp is the same.
+        let found = Some(snapshot.fingerprint().map_err(|error| error.to_string())?);
+        if (stamp == newest_stamp) != (found == fingerprint) {
+            return Err(at(format!("stamp {newest_stamp} had fingerprint {fingerprint:?}, and {stamp} has {found:?}")));
+        }
+        (newest, newest_stamp, fingerprint) = (generation, stamp, found);
         generations.insert(generation);
         if (opened + number).is_multiple_of(VERIFY_EVERY) {
             let found = verify(&Env::folder(path).map_err(|error| error.to_string())?, &Quiet);
@@ -163,7 +168,7 @@ fn said(snapshot: &Snapshot, stamp: u64) -> Result<String, String> {
     let fault = |error: hedgerow::QueryError| error.to_string();
     let vector = vector(&content::content(stamp), "seal")?;
     Ok(format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         content::texts(snapshot)?,
         snapshot.search_terms(&question(stamp), None, 100).map_err(fault)?,
         snapshot.search_vectors("letters", &vector, None, 100).map_err(fault)?,
@@ -173,6 +178,7 @@ fn said(snapshot: &Snapshot, stamp: u64) -> Result<String, String> {
         snapshot.list_relations(usize::MAX).map_err(fault)?,
         expand(snapshot, EdgeKind::ALL.to_vec())?,
         snapshot.stats().map_err(fault)?,
+        snapshot.fingerprint().map_err(|error| error.to_string())?,
     ))
 }
 
