@@ -1,5 +1,9 @@
 //! What the benches share: the data, the yardsticks of the machine, medians.
 
+mod counted;
+
+pub use crate::counted::{Counted, Counts};
+
 use hedgerow::{Chunking, Document, Pipeline};
 use hedgerow_cli::embed::StaticTable;
 use hedgerow_cli::extract::Patterns;
@@ -91,6 +95,13 @@ impl Drop for Scratch {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The value below which 99 of 100 lie.
+#[must_use]
+pub fn late(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() * 99 / 100).copied().unwrap_or_default()
 }
 
 /// Seconds that `work` takes, and what it gives.
