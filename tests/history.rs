@@ -1,12 +1,14 @@
 //! Whatever was done to a store, it holds what a map would hold, and answers as a store made of that at once.
 
-use crate::stores::{MODELS, PIPELINE, Place, ask, document, entities, relations, said, texts, vector};
+use crate::stores::{MODELS, PIPELINE, Place, ask, document, entities, files, relations, said, texts, vector};
 use hedgerow::{
     Batch, CommitError, EdgeRules, Env, ExpandOptions, Key, Merging, Quiet, Snapshot, Store, Strategy as By, Target,
     triple,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -154,6 +156,19 @@ fn answers(snapshot: &Snapshot) -> Vec<String> {
     answers
 }
 
+/// The files of a store in its canonical form.
+fn canonical(snapshot: &Snapshot) -> BTreeMap<PathBuf, Vec<u8>> {
+    let place = Place::new();
+    let disk = Arc::clone(&Env::folder(&place.path()).expect("it is a folder").disk);
+    let store = hedgerow::canonical(snapshot, disk, &Quiet).expect("what is whole can be copied");
+    assert_eq!(store.snapshot().fingerprint(), snapshot.fingerprint());
+    drop(store);
+    let mut files = files(&place.path());
+    // It names the process that wrote it.
+    files.remove(Path::new("LOCK"));
+    files
+}
+
 /// A store made of what the model holds, a few documents at a time.
 fn made_at_once(place: &Place, model: &Model, together: usize, edges: bool) -> Snapshot {
     let store = place.open();
@@ -226,6 +241,7 @@ fn check(steps: &[Step], fanout: usize, together: usize) -> Result<(), TestCaseE
     prop_assert_eq!(entities(&old), entities(&new));
     prop_assert_eq!(relations(&old), relations(&new));
     prop_assert_eq!(old.fingerprint(), new.fingerprint());
+    prop_assert!(canonical(&old) == canonical(&new), "the canonical forms have other bytes");
     for (old, new) in answers(&old).into_iter().zip(answers(&new)) {
         prop_assert!(old == new, "{}\n{}", old, new);
     }

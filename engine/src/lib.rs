@@ -90,6 +90,26 @@ pub use crate::writer::{Batch, Committed, Compacted, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};
 
+/// Makes a store, on an empty disk, whose files follow from the live content of a snapshot alone: the same content gives
+/// the same bytes, whatever history it has. Ids are numbered anew in the order of keys, text is stored as it is, names and
+/// UUID follow from the content's fingerprint. Projections are made anew, edges with the settings that they have.
+///
+/// # Errors
+/// [`Error`]; what was written is then of no use.
+pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &dyn Control) -> Result<Store, Error> {
+    let fingerprint = snapshot.fingerprint().map_err(QueryError::from)?;
+    let store = Store::open_or_create_in(Env::canonical(disk, fingerprint))?;
+    store.copy_of(snapshot, control)?;
+    let copied = store.snapshot();
+    for (space, rules) in snapshot.edge_rules() {
+        if copied.spaces().map_err(QueryError::from)?.iter().any(|known| known.name == space) {
+            store.build_edges(&space, rules, control)?;
+        }
+    }
+    store.refresh(control)?;
+    Ok(store)
+}
+
 /// The README's code is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -3,7 +3,7 @@
 mod edges;
 mod links;
 
-use crate::error::{CommitError, Damage, QueryError};
+use crate::error::{CommitError, Damage, Error, QueryError};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
 use crate::planted::{Planted, planted};
@@ -78,6 +78,15 @@ pub enum EdgeError {
     /// They could not be committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
+}
+
+impl From<EdgeError> for Error {
+    fn from(error: EdgeError) -> Self {
+        match error {
+            EdgeError::Query(error) => Self::Query(error),
+            EdgeError::Commit(error) => Self::Commit(error),
+        }
+    }
 }
 
 /// Why a projection was not made.

@@ -12,10 +12,12 @@ pub(crate) use runs::TextRun;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;
+use crate::index::edges::EdgeRules;
 use crate::planted::{Planted, planted};
 use crate::projection::{Edges, Links};
 use crate::segment::{Segment, SpaceView};
-use hedgerow_format::manifest::Manifest;
+use hedgerow_format::file::FileKind;
+use hedgerow_format::manifest::{Manifest, ProjectionEntry};
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -124,6 +126,15 @@ impl Snapshot {
             }
         }
         lacks
+    }
+
+    /// The vector spaces that have similarity edges, by name, with the settings that these were built with.
+    #[must_use]
+    pub fn edge_rules(&self) -> BTreeMap<String, EdgeRules> {
+        let edges = self.manifest.projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
+        let rules =
+            |entry: &ProjectionEntry| EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
+        edges.map(|entry| (entry.space.clone(), rules(entry))).collect()
     }
 
     /// Features of its files that a writer must know and this program does not.

@@ -92,6 +92,11 @@ fn end(segment: &Segment, spelling: u32) -> Result<StagedEnd, Damage> {
 impl Restage<'_> {
     /// The live documents of one segment of the run, ascending by id. Memory is that of the documents.
     pub(crate) fn segment(&self, position: usize) -> Result<Vec<Numbered>, Damage> {
+        self.chosen(position, |_| true)
+    }
+
+    /// Likewise, those that are wanted.
+    pub(crate) fn chosen(&self, position: usize, wanted: impl Fn(DocumentId) -> bool) -> Result<Vec<Numbered>, Damage> {
         let segment = &self.snapshot.segments()[position];
         let mut own: HashMap<DocumentId, Vec<(u32, StagedRelation)>> = HashMap::new();
         let first = segment.entry().first_document;
@@ -106,6 +111,9 @@ impl Restage<'_> {
         let mut documents = Vec::new();
         for run in self.snapshot.text_runs(segment)? {
             run.for_each(|id, row, text| {
+                if !wanted(id) {
+                    return Ok(());
+                }
                 let mut numbered = document(segment, id, row, text, &mut terms)?;
                 for (chunk, relation) in own.remove(&id).unwrap_or_default() {
                     numbered.add_relation(chunk, relation);

@@ -15,6 +15,8 @@ pub use sink::{WriteFault, write_file};
 pub use verified::{FileFault, VerifiedFile};
 
 use crate::error::{OpenError, StorageError};
+use hedgerow_format::Key;
+use hedgerow_format::text::Codec;
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -137,6 +139,8 @@ pub struct Env {
     pub disk: Arc<dyn Vfs>,
     /// How segments are merged after commits.
     pub merging: Merging,
+    /// How text is written.
+    pub(crate) codec: Codec,
     seed: Option<Arc<AtomicU64>>,
 }
 
@@ -158,13 +162,22 @@ impl Env {
     /// The system's randomness.
     #[must_use]
     pub fn new(disk: Arc<dyn Vfs>) -> Self {
-        Self { disk, merging: Merging::default(), seed: None }
+        Self { disk, merging: Merging::default(), codec: Codec::Zstd, seed: None }
     }
 
     /// Randomness that follows from a seed, so that a run replays exactly.
     #[must_use]
     pub fn seeded(disk: Arc<dyn Vfs>, seed: u64) -> Self {
         Self { seed: Some(Arc::new(AtomicU64::new(seed))), ..Self::new(disk) }
+    }
+
+    /// For a store whose bytes follow from its content alone: names and UUID follow from a fingerprint, text is stored as
+    /// it is, and nothing is merged.
+    #[must_use]
+    pub fn canonical(disk: Arc<dyn Vfs>, fingerprint: Key) -> Self {
+        let seed = u64::from_le_bytes(fingerprint.0.first_chunk().copied().unwrap_or_default());
+        let merging = Merging { fanout: usize::MAX, bytes: 0 };
+        Self { merging, codec: Codec::Stored, ..Self::seeded(disk, seed) }
     }
 
     /// A number that no file name had before, with overwhelming probability. It decides names, never content.

@@ -70,7 +70,7 @@ impl Writer {
         let mut draft = self.draft(before)?;
         let generation = draft.manifest.generation;
         draft.manifest.facts = generation;
-        let (content, committed) = resolved.number(&draft.manifest)?;
+        let (content, committed) = resolved.number(&draft.manifest, env.codec)?;
         (draft.manifest.documents_end, draft.manifest.chunks_end) =
             (content.shape.documents_end, content.shape.chunks_end);
         let entry = self.write_segment(env, before, &content)?;

@@ -10,7 +10,6 @@ use crate::writer::{Store, Writer};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::segment::SegmentShape;
-use hedgerow_format::text::Codec;
 use hedgerow_format::{ChunkId, DocumentId};
 use serde::Serialize;
 use std::ops::Range;
@@ -97,7 +96,7 @@ impl Writer {
         run: Range<usize>,
     ) -> Result<(Snapshot, Option<SegmentEntry>), CommitError> {
         let mut draft = self.draft(before)?;
-        let content = merged(before, run.clone())?;
+        let content = Content { codec: env.codec, ..merged(before, run.clone())? };
         let mut written = None;
         if !content.is_empty() {
             let entry = self.write_segment(env, before, &content)?;
@@ -131,7 +130,7 @@ fn merged(snapshot: &Snapshot, run: Range<usize>) -> Result<Content, Damage> {
         chunks_end: last.chunks_end,
         chunks: count(chunks),
     };
-    Ok(Content { shape, documents, overlay, codec: Codec::Zstd })
+    Ok(Content { shape, documents, overlay, ..Content::default() })
 }
 
 /// The faults that can be put in here.

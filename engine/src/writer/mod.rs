@@ -3,6 +3,7 @@
 mod batch;
 mod commit;
 mod compact;
+mod copy;
 mod recover;
 mod resolve;
 

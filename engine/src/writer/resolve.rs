@@ -33,7 +33,7 @@ impl Resolved {
     }
 
     /// Gives the documents the ids that follow those of the manifest.
-    pub(super) fn number(self, manifest: &Manifest) -> Result<(Content, Committed), FormatError> {
+    pub(super) fn number(self, manifest: &Manifest, codec: Codec) -> Result<(Content, Committed), FormatError> {
         let full = FormatError::Limit { what: "the number of documents or chunks", limit: u64::from(u32::MAX) };
         let (first_document, first_chunk) = (manifest.documents_end, manifest.chunks_end);
         let (mut documents_end, mut chunks_end) = (first_document, first_chunk);
@@ -48,7 +48,7 @@ impl Resolved {
         let (documents_count, chunks) = (documents_end - first_document, chunks_end - first_chunk);
         let shape =
             SegmentShape { first_document, documents_end, documents: documents_count, first_chunk, chunks_end, chunks };
-        Ok((Content { shape, documents, overlay: self.overlay, codec: Codec::Zstd }, self.counts))
+        Ok((Content { shape, documents, overlay: self.overlay, codec }, self.counts))
     }
 }
 
