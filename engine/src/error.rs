@@ -49,6 +49,20 @@ pub enum OpenError {
         /// What is there.
         found: String,
     },
+    /// A pack was opened for writing.
+    #[error("{path} is a pack, which never changes: `hedgerow restore` it into a folder, and write there")]
+    Pack {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A restore did not come to its end.
+    #[error(
+        "{path} has files of a store, but neither HEAD nor catalog.redb: if a restore was interrupted, run it again"
+    )]
+    Unfinished {
+        /// The path.
+        path: PathBuf,
+    },
     /// Another writer holds the store.
     #[error("another writer holds {path}{holder}: wait for it to finish, or open the store for reading")]
     Locked {

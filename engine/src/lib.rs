@@ -72,7 +72,9 @@ pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::EdgeRules;
 pub use crate::ingest::chunking::Chunking;
 pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple};
-pub use crate::maintain::{EdgeStats, SpaceStats, Stats, Verified, VerifyError, verify};
+pub use crate::maintain::{
+    BackedUp, BackupError, BackupOptions, EdgeStats, SpaceStats, Stats, Verified, VerifyError, verify,
+};
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
@@ -85,7 +87,7 @@ pub use crate::query::{
 };
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
-pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, RealDisk, VFile, Vfs};
+pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Compacted, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};

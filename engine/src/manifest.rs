@@ -2,12 +2,13 @@
 
 use crate::error::{Damage, OpenError, StorageError};
 use crate::storage::{Access, FileFault, FileName, Folder, VerifiedFile, Vfs, WriteFault, at, at_folder, write_file};
-use hedgerow_format::Record;
-use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind};
+use hedgerow_format::checksum::hash;
+use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished};
 use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use hedgerow_format::section::{SectionKind, Sections};
-use std::io;
+use hedgerow_format::{FormatError, Record, limits};
+use std::io::{self, Write};
 
 /// Reads `HEAD`; `None` where there is none.
 ///
@@ -43,7 +44,7 @@ pub fn read(disk: &dyn Vfs, store: [u8; 16], entry: &FileEntry) -> Result<Manife
     file.check_all().map_err(FileFault::Damage)?;
     let manifest = Manifest::from_bytes(file.section(SectionKind::Manifest).map_err(damage)?).map_err(damage)?;
     if manifest.store != store || manifest.generation != entry.number {
-        return Err(damage(hedgerow_format::FormatError::Hash { what: "the manifest" }));
+        return Err(damage(FormatError::Hash { what: "the manifest" }));
     }
     Ok(manifest)
 }
@@ -67,11 +68,31 @@ pub fn write(disk: &dyn Vfs, random: u64, manifest: &Manifest) -> Result<FileEnt
     let bytes = manifest.to_bytes().map_err(WriteFault::Limit)?;
     let identity =
         FileIdentity { kind: FileKind::Manifest, store: manifest.store, number: manifest.generation, random };
-    write_file(disk, identity, |out| {
-        let mut file = FileBuilder::new(out, identity)?;
-        file.section(SectionKind::Manifest, &bytes)?;
-        file.finish()
-    })
+    write_file(disk, identity, |out| build(out, identity, &bytes))
+}
+
+/// A manifest as a file that lies in memory. The second half of its name follows from what it says, so that the same
+/// content has the same bytes.
+///
+/// # Errors
+/// [`FormatError::Limit`].
+pub fn in_memory(manifest: &Manifest) -> Result<(FileEntry, Vec<u8>), FormatError> {
+    let bytes = manifest.to_bytes()?;
+    let random = u64::from_le_bytes(hash(&[&bytes]).first_chunk().copied().unwrap_or_default());
+    let (store, number) = (manifest.store, manifest.generation);
+    let identity = FileIdentity { kind: FileKind::Manifest, store, number, random };
+    // A vector takes whatever is written to it: the only error is one of kinds out of order.
+    let (finished, mut file) = build(Vec::new(), identity, &bytes)
+        .map_err(|_| FormatError::Limit { what: "the length of a manifest", limit: limits::MANIFEST_BYTES })?;
+    let Finished { header, header_hash, file_bytes } = finished;
+    file.splice(..header.len(), header);
+    Ok((FileEntry { number, random, file_bytes, header_hash }, file))
+}
+
+fn build<W: Write>(out: W, identity: FileIdentity, bytes: &[u8]) -> io::Result<(Finished, W)> {
+    let mut file = FileBuilder::new(out, identity)?;
+    file.section(SectionKind::Manifest, bytes)?;
+    file.finish()
 }
 
 /// Publishes a manifest: writes `HEAD` under a new name, syncs it, renames it, syncs the folder.

@@ -4,6 +4,7 @@ mod builder;
 mod layout;
 
 pub use builder::{FileBuilder, FileIdentity, Finished};
+pub(crate) use layout::fingerprint;
 pub use layout::{Layout, Section, Whole};
 
 use crate::record::record;

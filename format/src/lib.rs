@@ -25,6 +25,7 @@ mod key;
 pub mod limits;
 pub mod manifest;
 pub mod name;
+pub mod pack;
 pub mod projection;
 mod record;
 pub mod section;

@@ -16,6 +16,8 @@ pub const SEGMENT_TEXT_BYTES: u64 = 1 << 32;
 pub const STRINGS_BYTES: usize = u32::MAX as usize;
 /// Bytes of a manifest.
 pub const MANIFEST_BYTES: u64 = 64 << 20;
+/// Bytes of the directory of a pack.
+pub const DIRECTORY_BYTES: u64 = 64 << 20;
 /// Sections of one file.
 pub const SECTIONS: u32 = 256;
 /// Vector spaces of one segment.

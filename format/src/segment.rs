@@ -37,6 +37,8 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("DeadVectorRow", DeadVectorRow::FIELDS),
     ("LinkEntityRow", crate::projection::LinkEntityRow::FIELDS),
     ("EdgeReportRow", crate::projection::EdgeReportRow::FIELDS),
+    ("PackHeader", crate::pack::PackHeader::FIELDS),
+    ("PackEntry", crate::pack::PackEntry::FIELDS),
 ];
 
 /// The documents of earlier segments that this segment's commit deleted.

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hedgerow::{
-    Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, StorageError, VerifyError,
+    BackupError, Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, StorageError,
+    VerifyError,
 };
 
 use crate::read::npy::MatrixError;
@@ -141,8 +142,10 @@ fn open_code(error: &OpenError) -> u8 {
     match error {
         OpenError::NotFound { .. } => NOT_FOUND,
         OpenError::Locked { .. } => LOCKED,
+        OpenError::Pack { .. } => USAGE,
         OpenError::NotAStore { .. }
         | OpenError::NoHead { .. }
+        | OpenError::Unfinished { .. }
         | OpenError::ReadOnly { .. }
         | OpenError::MissingCatalog { .. }
         | OpenError::CatalogDamaged { .. }
@@ -189,6 +192,24 @@ impl From<EdgeError> for Failure {
             EdgeError::Commit(error) => Failure::Commit(error),
             // The enum may grow; what it will say is a sentence already.
             other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Open(error) => Failure::Open(error),
+            BackupError::Damaged(damage) => Failure::File(damage),
+            BackupError::Storage(StorageError { action, path, source }) => {
+                Failure::io(action, Path::new(&path))(source)
+            }
+            BackupError::Unfaithful { path, source } => {
+                Failure::io("read back what was written to", &path)(io::Error::other(source.to_string()))
+            }
+            BackupError::Cancelled(cancelled) => cancelled.into(),
+            // What is named is there already, or too large.
+            other => Failure::Usage(other.to_string()),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hedgerow::Control;
+use hedgerow::{Control, OpenError, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -33,6 +34,14 @@ impl Session {
     #[must_use]
     pub fn json(&self) -> bool {
         self.json
+    }
+
+    /// Opens a store, or a pack, for reading.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(&self, path: &Path) -> Result<Snapshot, OpenError> {
+        Snapshot::open(path)
     }
 
     /// Begins a piece of long work: a bar on standard error if that is a terminal, else nothing.

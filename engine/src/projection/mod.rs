@@ -31,6 +31,12 @@ impl Opened {
         Ok(Self { file, entry: entry.clone(), sound: OnceLock::new() })
     }
 
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &VerifiedFile {
+        &self.file
+    }
+
     /// What the manifest says of it.
     #[must_use]
     pub fn entry(&self) -> &ProjectionEntry {

@@ -58,10 +58,7 @@ impl Snapshot {
                 tries += 1;
                 continue;
             }
-            return opened.map_err(|fault| match fault {
-                FileFault::Storage(fault) => fault.into(),
-                FileFault::Damage(damage) => damage.into(),
-            });
+            return opened.map_err(OpenError::from);
         }
     }
 
@@ -96,10 +93,12 @@ impl Snapshot {
 
     /// Checks every byte and every invariant of the files that `before` does not have, so that nothing is published which
     /// `verify` would refuse.
-    pub(crate) fn verify_beside(&self, before: &Self) -> Result<(), Damage> {
-        let known = |segment: &Segment| before.segments.iter().any(|known| known.entry() == segment.entry());
+    pub(crate) fn verify_beside(&self, before: Option<&Self>) -> Result<(), Damage> {
+        let known = before.map(|before| &before.segments[..]).unwrap_or_default();
+        let known = |segment: &Segment| known.iter().any(|known| known.entry() == segment.entry());
         self.segments.iter().filter(|segment| !known(segment)).try_for_each(|segment| segment.verify())?;
-        for entry in self.manifest.projections.iter().filter(|entry| !before.manifest.projections.contains(entry)) {
+        let known = before.map(|before| &before.manifest.projections[..]).unwrap_or_default();
+        for entry in self.manifest.projections.iter().filter(|entry| !known.contains(entry)) {
             if let Some(links) = self.links.iter().find(|links| links.entry() == entry) {
                 links.verify()?;
             } else if let Some(edges) = self.edges.iter().find(|edges| edges.entry() == entry) {
@@ -191,8 +190,10 @@ pub(crate) fn no_head(disk: &dyn Vfs) -> OpenError {
     let path = PathBuf::from(disk.describe());
     let names = disk.list(Folder::Root).unwrap_or_default();
     let committed = !disk.list(Folder::Segments).unwrap_or_default().is_empty();
+    let restoring = committed && !names.contains(&FileName::Catalog.name());
     match names.iter().find(|name| FileName::parse(Folder::Root, name).is_none()) {
         Some(name) => OpenError::NotAStore { path, found: format!("a folder without HEAD, with files such as {name}") },
+        None if restoring => OpenError::Unfinished { path },
         None if committed => OpenError::NoHead { path },
         None => OpenError::NotFound { path },
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Deref;
 
 /// A file's bytes.
@@ -22,6 +22,24 @@ pub trait Bytes: AsRef<[u8]> + Debug + Send + Sync {}
 impl<T: AsRef<[u8]> + Debug + Send + Sync> Bytes for T {}
 
 impl Mapping {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Those of the system; [`io::ErrorKind::FileTooLarge`] above `bytes_max`, [`io::ErrorKind::OutOfMemory`].
+    pub(crate) fn read(file: &File, bytes_max: u64) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        if length > bytes_max {
+            let message = format!("it has {length} bytes, and {bytes_max} are allowed");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        let mut bytes = Vec::new();
+        let room = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // No more than there was at first, even if the file grows meanwhile.
+        file.take(length).read_to_end(&mut bytes)?;
+        if bytes.len() == room { Ok(Self::Heap(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
     /// Maps a file for reading.
     ///
     /// # Errors
@@ -49,4 +67,41 @@ impl Deref for Mapping {
             Self::Shared(bytes) => (**bytes).as_ref(),
         }
     }
+}
+
+/// Whether a file lies where a map may fail or change under its reader: on a network file system, or on one that a program
+/// provides (FUSE). Known on Linux alone.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_remote(file: &File) -> bool {
+    use std::os::fd::AsRawFd;
+    // AFS, Ceph, CIFS, Coda, FUSE, NCP, NFS, SMB, SMB2, 9P, as `statfs(2)` and linux/magic.h number them.
+    const REMOTE: [u32; 10] = [
+        0x5346_414f,
+        0x00c3_6400,
+        0xff53_4d42,
+        0x7375_7245,
+        0x6573_5546,
+        0x0000_564c,
+        0x0000_6969,
+        0x0000_517b,
+        0xfe53_4d42,
+        0x0102_1997,
+    ];
+    let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call fills what it is given a pointer to.
+    #[expect(unsafe_code, reason = "the standard library does not tell the kind of a file system")]
+    let kind = unsafe {
+        if libc::fstatfs(file.as_raw_fd(), found.as_mut_ptr()) != 0 {
+            return false;
+        }
+        found.assume_init().f_type
+    };
+    // The magic number has 32 bits, whatever the type of the field; some machines extend its sign.
+    REMOTE.iter().any(|known| kind.to_le_bytes().starts_with(&known.to_le_bytes()))
+}
+
+/// Whether a file lies where a map may fail or change under its reader. Known on Linux alone.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_remote(_file: &File) -> bool {
+    false
 }

@@ -4,13 +4,15 @@ mod backend;
 mod mapping;
 mod names;
 mod os;
+mod pack;
 mod sink;
 mod verified;
 
 pub use backend::Backend;
 pub use mapping::Mapping;
 pub use names::{FileName, Folder};
-pub use os::RealDisk;
+pub use os::{Reading, RealDisk};
+pub use pack::PackDisk;
 pub use sink::{WriteFault, write_file};
 pub use verified::{FileFault, VerifiedFile};
 
@@ -31,6 +33,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub trait Vfs: Send + Sync + Debug {
     /// Where the store is, for messages.
     fn describe(&self) -> String;
+    /// The pack that it is, if it is one: then it can only be read, and has no catalog.
+    fn pack(&self) -> Option<&PackDisk> {
+        None
+    }
     /// Makes a new file, open for writing; refuses a name that is taken.
     ///
     /// # Errors
@@ -145,18 +151,38 @@ pub struct Env {
 }
 
 impl Env {
-    /// A folder of the operating system, which need not exist.
+    /// A folder of the operating system, which need not exist; or a pack, which can only be read: its header and its
+    /// directory are then checked.
     ///
     /// # Errors
-    /// [`OpenError::NotAStore`] where the path is a file.
+    /// [`OpenError::NotAStore`] where the path is another file; [`OpenError::Damaged`] where it is a damaged pack.
     pub fn folder(path: &Path) -> Result<Self, OpenError> {
-        if path.exists() && !path.is_dir() {
-            return Err(OpenError::NotAStore {
-                path: path.to_owned(),
-                found: "it is a file, and a store is a folder".into(),
-            });
+        Self::reading(path, Reading::Auto)
+    }
+
+    /// As [`Env::folder`], and says how files are read.
+    ///
+    /// # Errors
+    /// As [`Env::folder`].
+    pub fn reading(path: &Path, reading: Reading) -> Result<Self, OpenError> {
+        if !path.exists() || path.is_dir() {
+            return Ok(Self::new(Arc::new(RealDisk::new(path).reading(reading))));
         }
-        Ok(Self::new(Arc::new(RealDisk::new(path))))
+        // A link to a folder is followed too.
+        let path = path.canonicalize().map_err(at("open", &FileName::Pack))?;
+        let outer = RealDisk::of_pack(&path).reading(reading);
+        let file = outer.open(&FileName::Pack, Access::Read).map_err(at("open", &FileName::Pack))?;
+        if !PackDisk::is_pack(&*file).map_err(at("read", &FileName::Pack))? {
+            let found = "it is a file that is no pack, and a store is a folder or a pack".into();
+            return Err(OpenError::NotAStore { path, found });
+        }
+        Ok(Self::new(Arc::new(PackDisk::open(&outer, FileName::Pack)?)))
+    }
+
+    /// The disk on which a pack is written at this path: [`FileName::Pack`] is the file, whatever it is called.
+    #[must_use]
+    pub fn pack(path: &Path) -> Self {
+        Self::new(Arc::new(RealDisk::of_pack(path)))
     }
 
     /// The system's randomness.

@@ -2,6 +2,7 @@
 
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::FileEntry;
+use hedgerow_format::pack::PackEntry;
 use std::fmt;
 
 /// A folder of the store.
@@ -46,6 +47,10 @@ pub enum FileName {
     NewCatalog(u64),
     /// `LOCK`.
     Lock,
+    /// A store in one file, on a disk that is made for it: see [`Env::pack`](crate::Env::pack). No file of a folder.
+    Pack,
+    /// What will be renamed to a pack.
+    NewPack(u64),
     /// A file of one of the folders.
     Numbered {
         /// What it is.
@@ -62,6 +67,23 @@ impl FileName {
     #[must_use]
     pub fn of(kind: FileKind, entry: &FileEntry) -> Self {
         Self::Numbered { kind, number: entry.number, random: entry.random }
+    }
+
+    /// The file that a pack has at this place.
+    #[must_use]
+    pub fn of_pack(entry: &PackEntry) -> Option<Self> {
+        let kind = FileKind::from_number(entry.kind)?;
+        Some(Self::Numbered { kind, number: entry.number, random: entry.random })
+    }
+
+    /// The number that it shares with no other file of its store, if it is a segment or a projection; a manifest's
+    /// generation.
+    #[must_use]
+    pub fn file_number(&self) -> Option<u64> {
+        match self {
+            Self::Numbered { number, .. } => Some(*number),
+            _ => None,
+        }
     }
 
     /// Where it lies.
@@ -84,11 +106,13 @@ impl FileName {
             Self::Catalog => "catalog.redb".into(),
             Self::NewCatalog(random) => format!("catalog-{random:016x}.new"),
             Self::Lock => "LOCK".into(),
+            Self::Pack => "pack".into(),
+            Self::NewPack(random) => format!("pack-{random:016x}.new"),
             Self::Numbered { kind, number, random } => format!("{number:016x}-{random:016x}.{}", extension(*kind)),
         }
     }
 
-    /// The file that a name inside a folder stands for, if it is one of ours.
+    /// The file that a name inside a store's folder stands for, if it is one of ours.
     #[must_use]
     pub fn parse(folder: Folder, name: &str) -> Option<Self> {
         if folder == Folder::Root {

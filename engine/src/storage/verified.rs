@@ -1,13 +1,12 @@
 //! A file of the store whose every block is checked before it is first believed.
 
-use crate::error::{Damage, StorageError};
+use crate::error::{Damage, OpenError, StorageError};
 use crate::planted::{Planted, planted};
 use crate::storage::{Access, FileName, Mapping, Vfs, at};
 use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileKind, Layout};
 use hedgerow_format::manifest::FileEntry;
 use hedgerow_format::section::{SectionKind, Sections};
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open, mapped file with its header and tables checked.
@@ -29,6 +28,15 @@ pub enum FileFault {
     Damage(Damage),
 }
 
+impl From<FileFault> for OpenError {
+    fn from(fault: FileFault) -> Self {
+        match fault {
+            FileFault::Storage(error) => Self::Storage(error),
+            FileFault::Damage(damage) => Self::Damaged(damage),
+        }
+    }
+}
+
 impl VerifiedFile {
     /// Opens the file that `entry` names and checks length, header and tables, and that it is the one that was meant.
     ///
@@ -36,9 +44,14 @@ impl VerifiedFile {
     /// [`FileFault`].
     pub fn open(disk: &dyn Vfs, kind: FileKind, store: [u8; 16], entry: &FileEntry) -> Result<Self, FileFault> {
         let name = FileName::of(kind, entry);
-        let open = || -> io::Result<Mapping> { disk.open(&name, Access::Read)?.map() };
-        let mapping = open().map_err(at("open", &name)).map_err(FileFault::Storage)?;
         let damage = |source| FileFault::Damage(Damage { file: name.to_string(), source });
+        let file = disk.open(&name, Access::Read).map_err(at("open", &name)).map_err(FileFault::Storage)?;
+        // Before it is mapped or read: no more memory is asked for than the manifest says.
+        let found = file.len().map_err(at("open", &name)).map_err(FileFault::Storage)?;
+        if found != entry.file_bytes {
+            return Err(damage(FormatError::Length { what: "the file", expected: entry.file_bytes, found }));
+        }
+        let mapping = file.map().map_err(at("open", &name)).map_err(FileFault::Storage)?;
         let layout = Layout::parse(kind, &mapping).map_err(damage)?;
         let header = &layout.header;
         let named = (header.store, header.number, header.random, header.file_bytes);
@@ -48,6 +61,18 @@ impl VerifiedFile {
         }
         let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self { name, mapping, layout, checked })
+    }
+
+    /// Which file it is.
+    #[must_use]
+    pub fn name(&self) -> &FileName {
+        &self.name
+    }
+
+    /// Its bytes, of which none need have been checked.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.mapping
     }
 
     /// Features of the file that a writer must know and this program does not.

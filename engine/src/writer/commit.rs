@@ -231,7 +231,7 @@ fn prepare(
     }
     let opened = manifest::read(disk, draft.manifest.store, &entry)
         .and_then(|manifest| Snapshot::of_manifest(disk, manifest, Some(before)))
-        .and_then(|snapshot| snapshot.verify_beside(before).map(|()| snapshot).map_err(FileFault::Damage));
+        .and_then(|snapshot| snapshot.verify_beside(Some(before)).map(|()| snapshot).map_err(FileFault::Damage));
     Ok((entry, opened.map_err(file_fault)?, removed))
 }
 

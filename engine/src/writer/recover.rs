@@ -21,6 +21,9 @@ type Opened = (Box<dyn Debug + Send + Sync>, Writer, Snapshot);
 pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
     let disk = &*env.disk;
     let path = || PathBuf::from(disk.describe());
+    if disk.pack().is_some() {
+        return Err(OpenError::Pack { path: path() });
+    }
     if is_bare(disk)? {
         if !there(disk, FileName::Catalog)? {
             if missing == Missing::Refuse {
@@ -37,7 +40,11 @@ pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
     if is_bare(disk)? {
         create_store(env)?;
     } else if !there(disk, FileName::Catalog)? {
-        return Err(OpenError::MissingCatalog { path: path() });
+        return Err(if there(disk, FileName::Head)? {
+            OpenError::MissingCatalog { path: path() }
+        } else {
+            no_head(disk)
+        });
     }
     for folder in Folder::INNER {
         disk.make_folder(folder).map_err(at_folder("create", folder))?;

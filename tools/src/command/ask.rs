@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Filter, Models, Question, Snapshot, Strategy};
+use hedgerow::{Filter, Models, Question, Strategy};
 
 use crate::command::render;
 use crate::command::render::layout::{columns, plain};
@@ -80,7 +80,7 @@ impl Asking {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.asking.store)?;
+    let snapshot = session.open(&args.asking.store)?;
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
     let question = args.asking.question(args.strategy);

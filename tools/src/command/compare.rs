@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hedgerow::{Comparison, Context, Models, Passage, Question, Snapshot, Strategy};
+use hedgerow::{Comparison, Context, Models, Passage, Question, Strategy};
 
 use crate::command::ask::Asking;
 use crate::command::render::layout::{columns, counted, cut, decimal, padded, width, wrap};
@@ -28,7 +28,7 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.asking.store)?;
+    let snapshot = session.open(&args.asking.store)?;
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
     let question = args.asking.question(Strategy::Graph);

@@ -48,7 +48,7 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.store)?;
+    let snapshot = session.open(&args.store)?;
     let records = Records::read(&args.questions)?;
     let vectors = Vectors::of(args, &snapshot, records.lines)?;
     let embedder = StaticTable::default();

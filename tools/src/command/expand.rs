@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Snapshot};
+use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached};
 
 use crate::command::find;
 use crate::command::render::layout::{columns, counted, decimal, plain, width};
@@ -48,7 +48,7 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.store)?;
+    let snapshot = session.open(&args.store)?;
     let start = find(&snapshot, &args.key)?;
     let options = ExpandOptions {
         edges: if args.edge.is_empty() { EdgeKind::ALL.to_vec() } else { args.edge.clone() },

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hedgerow::{Listing, Snapshot};
+use hedgerow::{Listing};
 
 use crate::command::render::layout::{Side, Table, byte_size, counted, decimal, grouped};
 use crate::failure::{Failure, Outcome};
@@ -39,7 +39,7 @@ enum What {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.store)?;
+    let snapshot = session.open(&args.store)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let listing = match args.what {
         What::Documents => snapshot.list_documents(limit)?,

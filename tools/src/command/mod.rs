@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and what it does.
 
 mod ask;
+mod backup;
 mod compact;
 mod compare;
 mod demo;
@@ -12,6 +13,7 @@ mod ingest;
 mod intake;
 mod ls;
 mod render;
+mod restore;
 mod rm;
 mod show;
 mod stats;
@@ -84,6 +86,8 @@ enum Command {
     Eval(eval::Args),
     Rm(rm::Args),
     Compact(compact::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Stats(stats::Args),
     Verify(verify::Args),
 }
@@ -103,6 +107,8 @@ impl Command {
             Command::Eval(args) => eval::run(args, session),
             Command::Rm(args) => rm::run(args, session),
             Command::Compact(args) => compact::run(args, session),
+            Command::Backup(args) => backup::run(args, session),
+            Command::Restore(args) => restore::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
         }
@@ -123,6 +129,8 @@ impl Command {
             Command::Eval(args) => Some(&args.store),
             Command::Rm(args) => Some(&args.store),
             Command::Compact(args) => Some(&args.store),
+            Command::Backup(args) => Some(&args.store),
+            Command::Restore(args) => Some(&args.file),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
         }

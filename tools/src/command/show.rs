@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{Description, EntityEdges, EntityLine, MentionLine, Snapshot};
+use hedgerow::{Description, EntityEdges, EntityLine, MentionLine};
 use serde_json::{Map, Value};
 
 use crate::command::find;
@@ -34,7 +34,7 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let snapshot = Snapshot::open(&args.store)?;
+    let snapshot = session.open(&args.store)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let description = snapshot.describe(find(&snapshot, &args.key)?, limit)?;
     session.print(&description, |out| human(out, &description, limit))?;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{EdgeStats, Snapshot, Stats};
+use hedgerow::{EdgeStats, Stats};
 
 use crate::command::render::layout::{byte_size, counted, decimal, grouped};
 use crate::command::render::{field, rule};
@@ -25,7 +25,7 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let stats = Snapshot::open(&args.store)?.stats()?;
+    let stats = session.open(&args.store)?.stats()?;
     session.print(&stats, |out| human(out, &stats))?;
     Ok(Outcome::Done)
 }
