@@ -1,9 +1,10 @@
 //! `hedgerow backup`: a store in one file.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hedgerow::{BackedUp, BackupOptions};
+use hedgerow::{BackedUp, BackupOptions, Env};
 
 use crate::command::render::layout::{byte_size, counted, grouped};
 use crate::failure::{Failure, Outcome};
@@ -17,6 +18,7 @@ folder.
 
 Examples:
   hedgerow backup notes.hedgerow notes.pack
+  hedgerow backup --canonical notes.hedgerow notes.pack
   hedgerow ask notes.pack \"a question of yours\"")]
 pub struct Args {
     /// Folder of the store
@@ -26,6 +28,10 @@ pub struct Args {
     /// Replace the file if it is there, once the new one is complete
     #[arg(long)]
     replace: bool,
+    /// Write the same bytes for the same content, whatever its history: ids numbered anew, nothing that was removed. Needs
+    /// as much room again beside FILE while it works
+    #[arg(long)]
+    canonical: bool,
 }
 
 /// Runs the command.
@@ -35,13 +41,42 @@ pub struct Args {
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.store)?;
     let progress = session.progress("copying");
-    let backed_up = snapshot.backup(&args.file, BackupOptions { replace: args.replace }, &progress)?;
+    let options = BackupOptions { replace: args.replace };
+    let backed_up = if args.canonical {
+        let scratch = Scratch::beside(&args.file);
+        let store = hedgerow::canonical(&snapshot, Env::folder(&scratch.0)?.disk, &progress)?;
+        progress.say("copying");
+        store.snapshot().backup(&args.file, options, &progress)?
+    } else {
+        snapshot.backup(&args.file, options, &progress)?
+    };
     drop(progress);
     for name in &backed_up.left_out {
         session.note(format_args!("left out, for it cannot be read: {name}; a refresh makes it again"));
     }
     session.print(&backed_up, |out| human(out, &backed_up))?;
     Ok(Outcome::Done)
+}
+
+/// A folder that is gone when this is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A name beside the pack that no other process uses.
+    fn beside(file: &Path) -> Self {
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.canonical", std::process::id()));
+        let scratch = Self(file.with_file_name(name));
+        // Left behind by a process of this number that was killed.
+        fs::remove_dir_all(&scratch.0).ok();
+        scratch
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
 }
 
 /// What was copied, for people.

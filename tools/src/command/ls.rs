@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hedgerow::{Listing};
+use hedgerow::Listing;
 
 use crate::command::render::layout::{Side, Table, byte_size, counted, decimal, grouped};
 use crate::failure::{Failure, Outcome};
