@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A store with two segments, a tombstone, links and edges; and what it answers.
-fn sound() -> (Place, Answers) {
+pub fn sound() -> (Place, Answers) {
     let place = Place::new();
     fill(&place, "Bridge");
     let answers = answers(&place.path()).expect("a sound store answers");
@@ -34,14 +34,14 @@ fn fill(place: &Place, thing: &str) {
 }
 
 #[derive(Debug, PartialEq)]
-struct Answers {
+pub struct Answers {
     asked: Vec<Context>,
     expanded: [Expansion; 2],
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 }
 
 impl Answers {
-    fn is_incomplete(&self) -> bool {
+    pub fn is_incomplete(&self) -> bool {
         self.asked.iter().any(|context| !context.incomplete.is_empty())
     }
 }
@@ -50,7 +50,7 @@ fn answers(path: &Path) -> Result<Answers, String> {
     answers_of(&Snapshot::open(path).map_err(|error| error.to_string())?)
 }
 
-fn answers_of(snapshot: &Snapshot) -> Result<Answers, String> {
+pub fn answers_of(snapshot: &Snapshot) -> Result<Answers, String> {
     let mut asked = Vec::new();
     for question in ["Who owns the old Bridge?", "Carol and Alice3"] {
         for strategy in [Strategy::Flat, Strategy::Graph] {

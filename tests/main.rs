@@ -11,6 +11,7 @@ mod house;
 mod kill;
 mod models;
 mod overlay;
+mod pack;
 mod processes;
 mod regressions;
 mod retrieval;

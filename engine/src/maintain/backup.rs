@@ -149,7 +149,7 @@ impl Snapshot {
             return Err(BackupError::Exists { path: path() });
         }
         let contents = Contents::of(self)?;
-        contents.check_folder(disk)?;
+        contents.look_into(disk)?;
         disk.make_folder(Folder::Root).map_err(at_folder("create", Folder::Root))?;
         let lock = disk.try_lock(&FileName::Lock).map_err(at("lock", &FileName::Lock))?;
         let _lock = lock.ok_or_else(|| OpenError::Locked { path: path(), holder: String::new() })?;
@@ -158,7 +158,11 @@ impl Snapshot {
         let numbers = numbered.filter_map(FileName::file_number);
         let next_file = numbers.max().unwrap_or(0).saturating_add(1);
         let state = State { store: contents.manifest.store, manifest: entry, next_file };
-        if contents.check_folder(disk)? == Found::Catalog {
+        let found = contents.look_into(disk)?;
+        for name in found.iter().filter(|name| matches!(name, FileName::NewHead(_) | FileName::NewCatalog(_))) {
+            disk.remove(name).ok();
+        }
+        if found.contains(&FileName::Catalog) {
             let (_catalog, found) = Catalog::open(env)?;
             if found != state {
                 return Err(BackupError::Exists { path: path() });
@@ -184,13 +188,6 @@ struct Contents<'s> {
     /// In the order in which a pack has them.
     files: BTreeMap<FileName, Cow<'s, [u8]>>,
     left_out: Vec<String>,
-}
-
-/// What a restore finds in its folder.
-#[derive(PartialEq, Eq)]
-enum Found {
-    Nothing,
-    Catalog,
 }
 
 impl<'s> Contents<'s> {
@@ -266,8 +263,8 @@ impl<'s> Contents<'s> {
         Ok(meter.advance(written)?)
     }
 
-    /// Refuses a folder that has anything in it but what an interrupted restore of the same content leaves.
-    fn check_folder(&self, disk: &dyn Vfs) -> Result<Found, BackupError> {
+    /// What is in a folder. One that has anything but what an interrupted restore of the same content leaves is refused.
+    fn look_into(&self, disk: &dyn Vfs) -> Result<BTreeSet<FileName>, BackupError> {
         let path = || PathBuf::from(disk.describe());
         let mut found = BTreeSet::new();
         for folder in [Folder::Root].into_iter().chain(Folder::INNER) {
@@ -284,8 +281,7 @@ impl<'s> Contents<'s> {
         let is_other = |name: &&FileName| name.file_number().is_some() && !self.files.contains_key(name);
         match found.iter().find(is_other) {
             Some(name) => Err(BackupError::NotEmpty { path: path(), found: format!("it has {name} of another store") }),
-            None if found.contains(&FileName::Catalog) => Ok(Found::Catalog),
-            None => Ok(Found::Nothing),
+            None => Ok(found),
         }
     }
 }
