@@ -18,4 +18,5 @@ mod retrieval;
 mod store;
 mod stores;
 mod terms_oracle;
+mod untrusted;
 mod wordpiece;

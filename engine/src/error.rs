@@ -99,6 +99,16 @@ pub enum OpenError {
         /// What redb says.
         reason: String,
     },
+    /// It has more than a store may have that is not trusted.
+    #[error("{found} {what}, and {limit} are allowed where the store is not trusted")]
+    TooMuch {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        found: u64,
+        /// How much there may be.
+        limit: u64,
+    },
     /// A file of the published generation is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),

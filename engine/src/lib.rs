@@ -73,7 +73,7 @@ pub use crate::index::edges::EdgeRules;
 pub use crate::ingest::chunking::Chunking;
 pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
-    BackedUp, BackupError, BackupOptions, EdgeStats, SpaceStats, Stats, Verified, VerifyError, verify,
+    BackedUp, BackupError, BackupOptions, EdgeStats, Limits, SpaceStats, Stats, Verified, VerifyError, verify,
 };
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]

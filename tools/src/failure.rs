@@ -97,7 +97,7 @@ impl Failure {
         let is_inside = match self {
             Failure::Damaged(_)
             | Failure::File(_)
-            | Failure::Open(OpenError::Damaged(_) | OpenError::Storage(_))
+            | Failure::Open(OpenError::Damaged(_) | OpenError::Storage(_) | OpenError::TooMuch { .. })
             | Failure::Query(QueryError::Damaged(_)) => true,
             Failure::Commit(error) => matches!(
                 error,
@@ -146,6 +146,7 @@ fn open_code(error: &OpenError) -> u8 {
         OpenError::NotAStore { .. }
         | OpenError::NoHead { .. }
         | OpenError::Unfinished { .. }
+        | OpenError::TooMuch { .. }
         | OpenError::ReadOnly { .. }
         | OpenError::MissingCatalog { .. }
         | OpenError::CatalogDamaged { .. }

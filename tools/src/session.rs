@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hedgerow::{Control, OpenError, Snapshot};
+use hedgerow::{Control, Limits, OpenError, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub struct Session {
     json: bool,
+    untrusted: bool,
 }
 
 impl Session {
@@ -27,7 +28,13 @@ impl Session {
         static HANDLER: Once = Once::new();
         // Without a handler the system ends the process, which the store survives as well.
         HANDLER.call_once(|| drop(ctrlc::set_handler(interrupt)));
-        Session { json }
+        Session { json, untrusted: false }
+    }
+
+    /// The same run, which may read what a stranger made.
+    #[must_use]
+    pub fn distrusting(self, untrusted: bool) -> Session {
+        Session { untrusted, ..self }
     }
 
     /// Whether results are JSON.
@@ -36,12 +43,18 @@ impl Session {
         self.json
     }
 
+    /// Whether what is read may have been made by a stranger.
+    #[must_use]
+    pub fn untrusted(&self) -> bool {
+        self.untrusted
+    }
+
     /// Opens a store, or a pack, for reading.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(&self, path: &Path) -> Result<Snapshot, OpenError> {
-        Snapshot::open(path)
+        if self.untrusted { Snapshot::open_untrusted(path, &Limits::default()) } else { Snapshot::open(path) }
     }
 
     /// Begins a piece of long work: a bar on standard error if that is a terminal, else nothing.

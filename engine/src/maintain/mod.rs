@@ -1,8 +1,10 @@
 //! Looking after a store: `verify` checks all bytes and all cross-references, `stats` counts, `backup` and `restore` copy.
 
 mod backup;
+mod untrusted;
 
 pub use backup::{BackedUp, BackupError, BackupOptions};
+pub use untrusted::Limits;
 
 use crate::catalog::Catalog;
 use crate::error::{Damage, OpenError, QueryError};

@@ -76,6 +76,14 @@ impl Snapshot {
         self.manifest.generation
     }
 
+    /// How many files it is made of, its manifest and `HEAD` included; and bytes of its segments and projections.
+    #[must_use]
+    pub fn size(&self) -> (u64, u64) {
+        let segments = self.manifest.segments.iter().map(|segment| segment.file.file_bytes);
+        let files = segments.chain(self.manifest.projections.iter().map(|projection| projection.file.file_bytes));
+        files.fold((2, 0), |(count, bytes), file| (count + 1, bytes + file))
+    }
+
     pub(crate) fn manifest(&self) -> &Manifest {
         &self.manifest
     }

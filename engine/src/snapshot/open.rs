@@ -74,6 +74,16 @@ impl Snapshot {
                 Arc::new(Segment::new(file, *entry).map_err(FileFault::Damage)?)
             });
         }
+        Self::of_segments(disk, manifest, segments, before)
+    }
+
+    /// Opens the rest of a generation whose segments are open.
+    pub(crate) fn of_segments(
+        disk: &dyn Vfs,
+        manifest: Manifest,
+        segments: Vec<Arc<Segment>>,
+        before: Option<&Self>,
+    ) -> Result<Self, FileFault> {
         let mut snapshot = Self {
             manifest,
             segments,
@@ -97,7 +107,12 @@ impl Snapshot {
         let known = before.map(|before| &before.segments[..]).unwrap_or_default();
         let known = |segment: &Segment| known.iter().any(|known| known.entry() == segment.entry());
         self.segments.iter().filter(|segment| !known(segment)).try_for_each(|segment| segment.verify())?;
-        let known = before.map(|before| &before.manifest.projections[..]).unwrap_or_default();
+        self.verify_projections(before.map(|before| &before.manifest.projections[..]).unwrap_or_default())
+    }
+
+    /// Checks every byte and every invariant of the projections that are not `known`; one that could not be opened is
+    /// damaged.
+    pub(crate) fn verify_projections(&self, known: &[ProjectionEntry]) -> Result<(), Damage> {
         for entry in self.manifest.projections.iter().filter(|entry| !known.contains(entry)) {
             if let Some(links) = self.links.iter().find(|links| links.entry() == entry) {
                 links.verify()?;

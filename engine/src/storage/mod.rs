@@ -170,11 +170,34 @@ impl Env {
         }
         // A link to a folder is followed too.
         let path = path.canonicalize().map_err(at("open", &FileName::Pack))?;
-        let outer = RealDisk::of_pack(&path).reading(reading);
+        Self::of_file(&path, reading)
+    }
+
+    /// As [`Env::reading`], for what a stranger made: read into memory, and nothing but a folder or a regular file.
+    pub(crate) fn untrusted(path: &Path, file_bytes: u64, pack_bytes: u64) -> Result<Self, OpenError> {
+        let kind = match path.symlink_metadata() {
+            Ok(found) => found.file_type(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenError::NotFound { path: path.to_owned() });
+            }
+            Err(source) => return Err(StorageError { action: "open", path: path.display().to_string(), source }.into()),
+        };
+        if kind.is_dir() {
+            Ok(Self::new(Arc::new(RealDisk::new(path).reading(Reading::Heap { bytes_max: file_bytes }))))
+        } else if kind.is_file() {
+            Self::of_file(path, Reading::Heap { bytes_max: pack_bytes })
+        } else {
+            let found = "it is neither a folder nor a regular file".into();
+            Err(OpenError::NotAStore { path: path.to_owned(), found })
+        }
+    }
+
+    fn of_file(path: &Path, reading: Reading) -> Result<Self, OpenError> {
+        let outer = RealDisk::of_pack(path).reading(reading);
         let file = outer.open(&FileName::Pack, Access::Read).map_err(at("open", &FileName::Pack))?;
         if !PackDisk::is_pack(&*file).map_err(at("read", &FileName::Pack))? {
             let found = "it is a file that is no pack, and a store is a folder or a pack".into();
-            return Err(OpenError::NotAStore { path, found });
+            return Err(OpenError::NotAStore { path: path.to_owned(), found });
         }
         Ok(Self::new(Arc::new(PackDisk::open(&outer, FileName::Pack)?)))
     }

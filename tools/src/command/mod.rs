@@ -41,8 +41,13 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let session = Session::new(cli.json);
-    match cli.command.run(&session) {
+    let session = Session::new(cli.json).distrusting(cli.untrusted);
+    let done = if cli.untrusted && cli.command.writes() {
+        Err(Failure::Usage("--untrusted is for commands that read: `hedgerow restore --untrusted` first".to_owned()))
+    } else {
+        cli.command.run(&session)
+    };
+    match done {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(failure) => {
             session.note(format_args!("hedgerow: {}", failure.message(cli.command.store())));
@@ -68,6 +73,9 @@ struct Cli {
     /// Print the result as JSON, for programs
     #[arg(long, global = true)]
     json: bool,
+    /// Believe nothing of the store or pack before all of it is checked; for commands that read
+    #[arg(long, global = true)]
+    untrusted: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -111,6 +119,28 @@ impl Command {
             Command::Restore(args) => restore::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
+        }
+    }
+
+    /// Whether it opens its store for writing.
+    fn writes(&self) -> bool {
+        match self {
+            Command::Demo(_)
+            | Command::Ingest(_)
+            | Command::Import(_)
+            | Command::Edges(_)
+            | Command::Rm(_)
+            | Command::Compact(_) => true,
+            Command::Ask(_)
+            | Command::Compare(_)
+            | Command::Expand(_)
+            | Command::Show(_)
+            | Command::Ls(_)
+            | Command::Eval(_)
+            | Command::Backup(_)
+            | Command::Restore(_)
+            | Command::Stats(_)
+            | Command::Verify(_) => false,
         }
     }
 
