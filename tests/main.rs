@@ -9,6 +9,8 @@ mod edges;
 mod history;
 mod house;
 mod kill;
+mod limits;
+mod metamorphic;
 mod models;
 mod overlay;
 mod pack;

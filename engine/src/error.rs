@@ -2,6 +2,7 @@
 
 use hedgerow_format::FormatError;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The operating system refused something.
 #[derive(Debug, thiserror::Error)]
@@ -203,6 +204,26 @@ pub enum QueryError {
         /// What was given.
         found: String,
     },
+    /// The query did not end in time.
+    #[error("the query was not done after {} s: give it more time, or ask for less", after.as_secs_f64())]
+    Deadline {
+        /// The time that it had.
+        after: Duration,
+    },
+    /// The query needs more memory than it may have.
+    #[error(
+        "the query needs {needed} bytes of memory and may have {budget}: give it more, or ask for less with a lower \
+         limit or a smaller store"
+    )]
+    Memory {
+        /// Bytes that it would have held.
+        needed: u64,
+        /// Bytes that it may hold.
+        budget: u64,
+    },
+    /// The query was stopped by its control.
+    #[error("the query was cancelled; ask again to get its answer")]
+    Cancelled,
     /// The embedder or extractor failed.
     #[error(transparent)]
     Model(#[from] crate::model::ModelError),

@@ -70,6 +70,7 @@ pub use crate::distance::{VectorFault, dot, normalise};
 pub use crate::error::{CommitError, Damage, Error, OpenError, QueryError, StorageError};
 pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::EdgeRules;
+pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::Chunking;
 pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
@@ -86,7 +87,7 @@ pub use crate::query::{
     Question, Reached, Recipe, RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
 };
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
-pub use crate::snapshot::{ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
+pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Compacted, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;

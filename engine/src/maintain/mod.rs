@@ -7,12 +7,13 @@ pub use backup::{BackedUp, BackupError, BackupOptions};
 pub use untrusted::Limits;
 
 use crate::catalog::Catalog;
-use crate::error::{Damage, OpenError, QueryError};
+use crate::error::{OpenError, QueryError};
 use crate::index::control::{Cancelled, Control};
+use crate::index::guard::{Guard, QueryLimits};
 use crate::manifest;
 use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
-use crate::snapshot::{Snapshot, Space, no_head};
+use crate::snapshot::{Bounded, Snapshot, Space, no_head};
 use crate::storage::{Env, FileFault, VerifiedFile};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::head::Head;
@@ -226,6 +227,17 @@ impl Snapshot {
     /// # Errors
     /// [`QueryError`].
     pub fn stats(&self) -> Result<Stats, QueryError> {
+        self.bounded(QueryLimits::default()).stats()
+    }
+}
+
+impl Bounded<'_> {
+    /// See [`Snapshot::stats`](crate::Snapshot::stats). Polls before and after the fingerprint, which reads all text.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn stats(&self) -> Result<Stats, QueryError> {
+        self.guard.poll()?;
         let counts = self.statistics()?;
         let mut stats = Stats {
             generation: self.generation(),
@@ -237,7 +249,9 @@ impl Snapshot {
             incomplete: self.incomplete(),
             ..Stats::default()
         };
+        let mut pace = self.guard.pace();
         for id in self.document_ids() {
+            pace.step()?;
             stats.text_bytes += u64::from(self.document(id)?.text_bytes());
         }
         let space = |Space { name, model, dimensions, vectors }| SpaceStats { name, model, dimensions, vectors };
@@ -245,7 +259,7 @@ impl Snapshot {
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
         if let Some(links) = self.links() {
-            count_links(links, &mut stats)?;
+            count_links(links, &mut stats, &self.guard)?;
         }
         for edges in self.edges() {
             let report = edges.report()?;
@@ -265,10 +279,12 @@ impl Snapshot {
     }
 }
 
-fn count_links(links: &Links, stats: &mut Stats) -> Result<(), Damage> {
+fn count_links(links: &Links, stats: &mut Stats, guard: &Guard<'_>) -> Result<(), QueryError> {
     let entities = links.entities()?.len();
     stats.entities = entities as u64;
+    let mut pace = guard.pace();
     for slot in (0..).map(hedgerow_format::EntitySlot).take(entities) {
+        pace.step()?;
         stats.mentions += links.mentioning(slot)?.len() as u64;
         stats.definitions += links.definitions(slot)?.len() as u64;
     }

@@ -9,13 +9,17 @@ use crate::query::answer::{
 use crate::query::filter::Filter;
 use crate::query::legs::{self, Scores};
 use crate::query::{names, node, rank, search};
-use crate::snapshot::{Snapshot, Space};
+use crate::snapshot::{Bounded, Space};
 use hedgerow_format::{ChunkId, EntitySlot};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 
 /// Chunks ranked just below the passages that the trace tells of.
 const DROPPED_TOLD: usize = 3;
+/// A link in the map of links, in a list of those that count, and in the trace with its three keys.
+const LINK_COPIES: usize = 12;
+/// Bytes that a passage takes beside its text: two blocks of text, fields and path.
+const PASSAGE_BYTES: u64 = 40 << 10;
 
 /// A question with its budget.
 #[derive(Clone, Debug)]
@@ -92,21 +96,22 @@ impl Question {
     }
 }
 
-impl Snapshot {
-    /// Answers a question. Reads the postings of its terms, all vectors of one space, and the links of a few seeds; the
-    /// answer is the same on every machine and for every history that led to the same content.
+impl Bounded<'_> {
+    /// See [`Snapshot::ask`](crate::Snapshot::ask).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn ask(&self, question: &Question, models: Models<'_>) -> Result<Context, QueryError> {
-        let mut plan = Plan::of(self, question, models)?;
-        if question.strategy == Strategy::Graph {
-            plan.walk(models)?;
-        }
-        plan.context()
+        self.guard.scope(|| {
+            let mut plan = Plan::of(self, question, models)?;
+            if question.strategy == Strategy::Graph {
+                plan.walk(models)?;
+            }
+            plan.context()
+        })
     }
 
-    /// Answers a question by both strategies with the same number of passages.
+    /// See [`Snapshot::compare`](crate::Snapshot::compare).
     ///
     /// # Errors
     /// [`QueryError`].
@@ -118,7 +123,7 @@ impl Snapshot {
 
 /// A question on its way.
 struct Plan<'s, 'q> {
-    snapshot: &'s Snapshot,
+    snapshot: &'s Bounded<'s>,
     question: &'q Question,
     terms: Scores,
     vectors: Scores,
@@ -145,13 +150,13 @@ struct Link {
 
 impl<'s, 'q> Plan<'s, 'q> {
     /// Flat retrieval: H = (1 − w) · BM25 / max + w · cosine / max.
-    fn of(snapshot: &'s Snapshot, question: &'q Question, models: Models<'_>) -> Result<Self, QueryError> {
+    fn of(snapshot: &'s Bounded<'s>, question: &'q Question, models: Models<'_>) -> Result<Self, QueryError> {
         let allowed = question.filter.as_ref().map(|filter| node::allowed(snapshot, filter)).transpose()?;
         let mut incomplete = if question.strategy == Strategy::Graph { snapshot.incomplete() } else { Vec::new() };
         let (mut terms, term_traces) = legs::terms(snapshot, &question.text)?;
         let vector = question_vector(snapshot, question, models, &mut incomplete)?;
         let mut weight = 0.0;
-        let mut vectors = Scores::none(snapshot);
+        let mut vectors = Scores::none(snapshot)?;
         let mut trace = Trace { generation: snapshot.generation(), terms: term_traces, ..Trace::default() };
         trace.chunks = match &allowed {
             Some(allowed) => allowed.len(),
@@ -159,7 +164,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         };
         if let Some(vector) = vector {
             let cosines = legs::cosines(snapshot, &vector.space, &vector.components)?;
-            vectors = Scores::of(snapshot, &cosines);
+            vectors = Scores::of(snapshot, &cosines)?;
             let compared = cosines.len() as u64;
             weight = vector.weight;
             let Space { name, model, .. } = vector.space;
@@ -195,7 +200,8 @@ impl<'s, 'q> Plan<'s, 'q> {
     }
 
     /// All scores at once, for ranking.
-    fn scores(&self, of: impl Fn(&Self, ChunkId) -> f32) -> Scores {
+    fn scores(&self, of: impl Fn(&Self, ChunkId) -> f32) -> Result<Scores, QueryError> {
+        self.snapshot.guard.hold::<f32>(self.terms.by_chunk.len())?;
         let mut scores =
             Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.vectors.by_chunk).map(|(a, b)| a + b).collect() };
         for chunk in self.named.keys().chain(self.linked.keys()) {
@@ -203,25 +209,27 @@ impl<'s, 'q> Plan<'s, 'q> {
                 *score = of(self, *chunk);
             }
         }
-        scores
+        Ok(scores)
     }
 
     /// From the question's names to what defines them, then from the seeds to what defines the entities they mention.
     fn walk(&mut self, models: Models<'_>) -> Result<(), QueryError> {
         let Some(links) = self.snapshot.links() else { return Ok(()) };
         let passages = self.snapshot.statistics()?.chunks;
-        for entity in names::find(links, &self.question.text, models.extractor)? {
+        for entity in names::find(links, &self.question.text, &self.snapshot.guard, models.extractor)? {
             self.raise_named(links, entity, passages)?;
         }
         let count = self.question.seeds.min(self.question.recipe.seeds_max);
-        self.seeds = rank::top(self.snapshot, &self.scores(Self::head), self.allowed.as_ref(), count)?;
+        self.seeds = rank::top(self.snapshot, &self.scores(Self::head)?, self.allowed.as_ref(), count)?;
+        let mut pace = self.snapshot.guard.pace();
         for (seed, head) in self.seeds.clone() {
             for entity in links.mentions(seed)?.iter().map(EntitySlot) {
-                let idf = idf(passages, links.mentioning(entity)?.len());
+                let idf = idf(passages, self.mentions(links, entity)?);
                 for target in links.definitions(entity)?.iter().map(ChunkId) {
+                    pace.step()?;
                     self.trace.links_read += 1;
                     if target != seed && self.may_choose(target) {
-                        self.follow(Link { seed, entity, idf, value: head * idf, best: head }, target);
+                        self.follow(Link { seed, entity, idf, value: head * idf, best: head }, target)?;
                     }
                 }
             }
@@ -229,8 +237,22 @@ impl<'s, 'q> Plan<'s, 'q> {
         self.trace_walk(links)
     }
 
+    /// Live chunks that mention an entity.
+    fn mentions(&self, links: &Links, entity: EntitySlot) -> Result<usize, QueryError> {
+        let mentioning = links.mentioning(entity)?;
+        if links.entry().facts == self.snapshot.manifest().facts {
+            return Ok(mentioning.len());
+        }
+        let (mut live, mut pace) = (0, self.snapshot.guard.pace());
+        for chunk in mentioning.iter().map(ChunkId) {
+            pace.step()?;
+            live += usize::from(self.snapshot.is_live(chunk));
+        }
+        Ok(live)
+    }
+
     fn raise_named(&mut self, links: &Links, entity: EntitySlot, passages: u64) -> Result<(), QueryError> {
-        let (mentions, definitions) = (links.mentioning(entity)?.len(), links.definitions(entity)?);
+        let (mentions, definitions) = (self.mentions(links, entity)?, links.definitions(entity)?);
         let idf = idf(passages, mentions);
         let followed = definitions.len() <= self.question.recipe.definitions_max;
         if followed {
@@ -247,13 +269,17 @@ impl<'s, 'q> Plan<'s, 'q> {
         Ok(())
     }
 
-    fn follow(&mut self, link: Link, target: ChunkId) {
+    fn follow(&mut self, link: Link, target: ChunkId) -> Result<(), QueryError> {
+        if !self.linked.contains_key(&target) {
+            self.snapshot.guard.hold::<[(ChunkId, Link); LINK_COPIES]>(1)?;
+        }
         let known = self.linked.entry(target).or_insert(link);
         let best = known.best.max(link.best);
         if link.value > known.value {
             *known = link;
         }
         known.best = best;
+        Ok(())
     }
 
     fn trace_walk(&mut self, links: &Links) -> Result<(), QueryError> {
@@ -263,7 +289,9 @@ impl<'s, 'q> Plan<'s, 'q> {
         let mut raised: Vec<(ChunkId, Link)> = self.linked.iter().map(|(target, link)| (*target, *link)).collect();
         raised.retain(|(target, _)| self.score(*target) > self.head(*target));
         let mut traces = Vec::with_capacity(raised.len());
+        let mut pace = self.snapshot.guard.pace();
         for (target, link) in raised {
+            pace.step()?;
             traces.push(LinkTrace {
                 seed: self.snapshot.chunk(link.seed)?.key()?,
                 entity: links.string(links.entity(link.entity)?.name)?.to_owned(),
@@ -283,7 +311,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         let count = self.question.seeds.saturating_add(self.question.neighbours);
         let ranked = rank::top(
             self.snapshot,
-            &self.scores(Self::score),
+            &self.scores(Self::score)?,
             self.allowed.as_ref(),
             count.saturating_add(DROPPED_TOLD),
         )?;
@@ -314,6 +342,8 @@ impl<'s, 'q> Plan<'s, 'q> {
     fn passage(&self, id: ChunkId, score: f32) -> Result<Passage, QueryError> {
         let chunk = self.snapshot.chunk(id)?;
         let document = chunk.document()?;
+        self.snapshot.guard.poll()?;
+        self.snapshot.guard.hold_bytes(chunk.range().len() as u64 + PASSAGE_BYTES)?;
         let text = chunk.text()?;
         let legs = Legs {
             terms: self.terms.get(id),
@@ -398,7 +428,7 @@ struct QuestionVector {
 }
 
 fn question_vector(
-    snapshot: &Snapshot,
+    snapshot: &Bounded<'_>,
     question: &Question,
     models: Models<'_>,
     incomplete: &mut Vec<String>,

@@ -2,12 +2,15 @@
 
 use crate::error::QueryError;
 use crate::query::{Node, node, rank};
-use crate::snapshot::Snapshot;
+use crate::snapshot::Bounded;
 use hedgerow_format::segment::NO_CHUNK;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes that a line of a list takes, beside texts of unusual length.
+const LINE_BYTES: u64 = 256;
 
 /// A node: its fields, its edges, where it comes from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -141,13 +144,13 @@ pub enum Listing {
     Relations(Vec<RelationLine>),
 }
 
-impl Snapshot {
-    /// A node with its fields, edges and origin; of each list at most `limit`.
+impl Bounded<'_> {
+    /// See [`Snapshot::describe`](crate::Snapshot::describe).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn describe(&self, node: Node, limit: usize) -> Result<Description, QueryError> {
-        match node {
+        self.guard.scope(|| match node {
             Node::Document(id) => self.describe_document(id, limit),
             Node::Chunk(id) => self.describe_chunk(id, limit),
             Node::Entity(key) => {
@@ -163,16 +166,25 @@ impl Snapshot {
                 };
                 Ok(Description::Entity { entity: self.entity_line(key)?, edges })
             }
-        }
+        })
     }
 
-    /// The first documents by key.
+    /// See [`Snapshot::list_documents`](crate::Snapshot::list_documents).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn list_documents(&self, limit: usize) -> Result<Listing, QueryError> {
+        self.guard.scope(|| self.first_documents(limit))
+    }
+
+    fn first_documents(&self, limit: usize) -> Result<Listing, QueryError> {
         let mut first: BTreeSet<(&str, DocumentId)> = BTreeSet::new();
+        let mut pace = self.guard.pace();
         for id in self.document_ids() {
+            pace.step()?;
+            if first.len() < limit {
+                self.guard.hold_bytes(LINE_BYTES)?;
+            }
             first.insert((self.document(id)?.key()?, id));
             if first.len() > limit {
                 first.pop_last();
@@ -191,28 +203,43 @@ impl Snapshot {
         Ok(Listing::Documents(first.into_iter().map(line).collect::<Result<_, _>>()?))
     }
 
-    /// The entities that most chunks mention, then by name.
+    /// See [`Snapshot::list_entities`](crate::Snapshot::list_entities).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn list_entities(&self, limit: usize) -> Result<Listing, QueryError> {
-        let mut lines = Vec::new();
+        self.guard.scope(|| self.first_entities(limit))
+    }
+
+    fn first_entities(&self, limit: usize) -> Result<Listing, QueryError> {
+        let (mut lines, mut pace) = (Vec::new(), self.guard.pace());
         for key in self.live_entities()? {
-            lines.push(self.entity_line(key)?);
+            pace.step()?;
+            let mark = self.guard.mark();
+            let line = self.entity_line(key)?;
+            self.guard.release(mark);
+            self.guard.hold_bytes((line.name.len() + line.kind.len()) as u64 + LINE_BYTES)?;
+            lines.push(line);
         }
         lines.sort_by(|a, b| b.mentions.cmp(&a.mentions).then_with(|| a.name.cmp(&b.name)));
         lines.truncate(limit);
         Ok(Listing::Entities(lines))
     }
 
-    /// The first relations by subject, predicate and object.
+    /// See [`Snapshot::list_relations`](crate::Snapshot::list_relations).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn list_relations(&self, limit: usize) -> Result<Listing, QueryError> {
-        let mut subjects = BTreeSet::new();
+        self.guard.scope(|| self.first_relations(limit))
+    }
+
+    fn first_relations(&self, limit: usize) -> Result<Listing, QueryError> {
+        let (mut subjects, mut pace) = (BTreeSet::new(), self.guard.pace());
         for segment in self.segments() {
             for row in segment.relations()?.iter() {
+                pace.step()?;
+                self.guard.hold::<[Key; 2]>(1)?;
                 subjects.insert(Key(segment.entity(EntitySlot(row.subject))?.key));
             }
         }
@@ -245,9 +272,12 @@ impl Snapshot {
         let names = |keys: Vec<Key>| -> Result<Vec<String>, QueryError> {
             keys.into_iter().take(limit).map(|key| Ok(self.entity_name(key)?.unwrap_or_default())).collect()
         };
-        let mut similar = Vec::new();
+        self.guard.hold_bytes(chunk.range().len() as u64)?;
+        let (mut similar, mut pace) = (Vec::new(), self.guard.pace());
         for edges in self.edges() {
             for (target, weight) in edges.neighbours(id)?.filter(|(target, _)| self.is_live(*target)) {
+                pace.step()?;
+                self.guard.hold_bytes(LINE_BYTES)?;
                 similar.push((self.chunk(target)?.key()?, weight));
             }
         }
@@ -288,13 +318,18 @@ impl Snapshot {
     }
 
     /// Keys of all live entities, ascending.
-    pub(crate) fn live_entities(&self) -> Result<Vec<Key>, QueryError> {
+    fn live_entities(&self) -> Result<Vec<Key>, QueryError> {
         if let Some(links) = self.links().filter(|links| links.entry().facts == self.manifest().facts) {
-            return Ok(links.entities()?.iter().map(|row| Key(row.key)).collect());
+            let rows = links.entities()?;
+            self.guard.hold::<Key>(rows.len())?;
+            return Ok(rows.iter().map(|row| Key(row.key)).collect());
         }
         let mut keys = BTreeSet::new();
         for segment in self.segments() {
-            keys.extend(segment.entities()?.iter().map(|row| Key(row.key)));
+            let rows = segment.entities()?;
+            self.guard.poll()?;
+            self.guard.hold::<[Key; 3]>(rows.len())?;
+            keys.extend(rows.iter().map(|row| Key(row.key)));
         }
         let mut live = Vec::with_capacity(keys.len());
         for key in keys {
@@ -318,13 +353,15 @@ impl Snapshot {
     /// Relations of an entity, or only those that start from it.
     fn relation_lines(&self, entity: Key, limit: usize, starting: bool) -> Result<Vec<RelationLine>, QueryError> {
         let name = self.entity_name(entity)?.unwrap_or_default();
-        let mut lines = Vec::new();
+        let (mut lines, mut pace) = (Vec::new(), self.guard.pace());
         for ((predicate, other, reversed), relation) in self.relations_of(entity)? {
             if (reversed && starting) || lines.len() >= limit {
                 continue;
             }
             let mut evidence = BTreeSet::new();
+            self.guard.hold_bytes((relation.sources.len() as u64 + 1).saturating_mul(LINE_BYTES))?;
             for source in relation.sources {
+                pace.step()?;
                 evidence.insert(match source.chunk {
                     NO_CHUNK => self.document(DocumentId(source.document))?.key()?.to_owned(),
                     chunk => self.chunk(ChunkId(chunk))?.key()?,

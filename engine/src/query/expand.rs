@@ -3,7 +3,7 @@
 use crate::error::QueryError;
 use crate::query::graph::{Direction, Edge};
 use crate::query::{EdgeKind, Node};
-use crate::snapshot::Snapshot;
+use crate::snapshot::Bounded;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,13 +86,19 @@ struct Arrival {
     from: Option<(Node, Edge)>,
 }
 
-impl Snapshot {
-    /// Expands from seeds. A document stands for its chunks. Work is bounded by `limit` times `fan_out` edges kept, and
-    /// by the edges of the nodes that are visited.
+/// Bytes that an edge takes, and its target where it is new: in a map, in an order, and with keys to sort by.
+const EDGE_BYTES: u64 = 384;
+
+impl Bounded<'_> {
+    /// See [`Snapshot::expand`](crate::Snapshot::expand).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn expand(&self, seeds: &[Node], options: &ExpandOptions) -> Result<Expansion, QueryError> {
+        self.guard.scope(|| self.walk(seeds, options))
+    }
+
+    fn walk(&self, seeds: &[Node], options: &ExpandOptions) -> Result<Expansion, QueryError> {
         let mut arrivals: BTreeMap<Node, Arrival> = BTreeMap::new();
         let mut order = Vec::new();
         let mut frontier = Vec::new();
@@ -101,6 +107,7 @@ impl Snapshot {
                 Node::Document(id) => self.document(*id)?.chunks().map(Node::Chunk).collect(),
                 other => vec![*other],
             };
+            self.guard.hold_bytes((starts.len() as u64).saturating_mul(EDGE_BYTES))?;
             for start in starts {
                 if arrivals.insert(start, Arrival { hop: 0, score: 1.0, from: None }).is_none() {
                     order.push(start);
@@ -153,7 +160,9 @@ impl Snapshot {
             }
         }
         let mut next = Vec::with_capacity(best.len());
+        let mut pace = self.guard.pace();
         for (node, (score, from)) in best {
+            pace.step()?;
             next.push((self.key_of(node)?, node, score, from));
         }
         next.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
@@ -165,14 +174,18 @@ impl Snapshot {
         let kinds: BTreeSet<EdgeKind> = options.edges.iter().copied().collect();
         let mut edges = Vec::new();
         for kind in kinds {
-            edges.extend(self.edges_of(node, kind, options.direction)?);
+            let found = self.edges_of(node, kind, options.direction)?;
+            self.guard.hold_bytes((found.len() as u64).saturating_mul(EDGE_BYTES))?;
+            edges.extend(found);
         }
         edges.retain(|edge| edge.weight >= options.weight_min);
         if edges.len() <= options.fan_out {
             return Ok((edges, false));
         }
         let mut keyed = Vec::with_capacity(edges.len());
+        let mut pace = self.guard.pace();
         for edge in edges {
+            pace.step()?;
             keyed.push((self.key_of(edge.target)?, edge));
         }
         keyed.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(&b.0)));
@@ -181,6 +194,7 @@ impl Snapshot {
     }
 
     fn reached(&self, node: Node, arrivals: &BTreeMap<Node, Arrival>) -> Result<Reached, QueryError> {
+        self.guard.poll()?;
         let mut path = Vec::new();
         let mut current = node;
         while let Some((from, edge)) = arrivals.get(&current).and_then(|arrival| arrival.from.as_ref()) {

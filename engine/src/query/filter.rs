@@ -72,6 +72,11 @@ impl Filter {
         Ok(filter)
     }
 
+    /// Whether it asks for metadata, which has to be parsed.
+    pub(crate) fn reads_metadata(&self) -> bool {
+        !self.metadata.is_empty()
+    }
+
     /// Whether a passage meets every condition; numbers compare by value, so that 2020 is 2020.0.
     #[must_use]
     pub fn matches(&self, fields: &dyn Fields) -> bool {

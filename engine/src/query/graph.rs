@@ -1,8 +1,8 @@
 //! The graph that `expand` walks: one step from a node along one kind of edge.
 
-use crate::error::Damage;
+use crate::error::QueryError;
 use crate::query::Node;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Bounded;
 use hedgerow_format::segment::{EvidenceRow, RelationRow};
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
 use serde::Serialize;
@@ -53,6 +53,9 @@ pub enum Direction {
     Both,
 }
 
+/// Bytes that a relation takes in a map beside its label.
+const RELATION_BYTES: u64 = 128;
+
 /// One edge out of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Edge {
@@ -72,9 +75,10 @@ pub(super) struct Relation {
     pub sources: Vec<EvidenceRow>,
 }
 
-impl Snapshot {
+impl Bounded<'_> {
     /// Every edge of a kind out of a node that is followed in a direction.
-    pub(super) fn edges_of(&self, node: Node, kind: EdgeKind, direction: Direction) -> Result<Vec<Edge>, Damage> {
+    pub(super) fn edges_of(&self, node: Node, kind: EdgeKind, direction: Direction) -> Result<Vec<Edge>, QueryError> {
+        self.guard.poll()?;
         let (forward, backward) = (direction != Direction::In, direction != Direction::Out);
         let mut edges = Vec::new();
         let mut add = |target: Node, weight: f32, reversed: bool| {
@@ -133,7 +137,7 @@ impl Snapshot {
     }
 
     /// Entities in a chunk: those that count by the links projection, or by its segment where there is none.
-    pub(super) fn entities_in(&self, chunk: ChunkId) -> Result<Vec<Key>, Damage> {
+    pub(super) fn entities_in(&self, chunk: ChunkId) -> Result<Vec<Key>, QueryError> {
         if let Some(links) = self.links().filter(|links| chunk.0 < links.entry().chunks_end) {
             return links.mentions(chunk)?.iter().map(|slot| Ok(Key(links.entity(EntitySlot(slot))?.key))).collect();
         }
@@ -143,18 +147,24 @@ impl Snapshot {
     }
 
     /// Live chunks that mention an entity, ascending.
-    pub(super) fn chunks_mentioning(&self, entity: Key) -> Result<Vec<ChunkId>, Damage> {
-        let mut chunks = Vec::new();
+    pub(super) fn chunks_mentioning(&self, entity: Key) -> Result<Vec<ChunkId>, QueryError> {
+        let (mut chunks, mut pace) = (Vec::new(), self.guard.pace());
         let mut covered = 0;
         if let Some(links) = self.links() {
             covered = links.entry().chunks_end;
             if let Some(slot) = links.find(entity)? {
-                chunks.extend(links.mentioning(slot)?.iter().map(ChunkId));
+                let mentioning = links.mentioning(slot)?;
+                self.guard.hold::<ChunkId>(mentioning.len())?;
+                chunks.extend(mentioning.iter().map(ChunkId));
             }
         }
         for segment in self.segments().iter().filter(|segment| segment.entry().chunks_end > covered) {
             if let Some(slot) = segment.find_entity(entity)? {
-                chunks.extend(segment.mentioning(slot)?.filter(|chunk| chunk.0 >= covered));
+                for chunk in segment.mentioning(slot)?.filter(|chunk| chunk.0 >= covered) {
+                    pace.step()?;
+                    self.guard.hold::<ChunkId>(1)?;
+                    chunks.push(chunk);
+                }
             }
         }
         chunks.retain(|chunk| self.is_live(*chunk));
@@ -162,31 +172,36 @@ impl Snapshot {
     }
 
     /// Live chunks that define an entity, ascending.
-    pub(super) fn definitions_of(&self, entity: Key) -> Result<Vec<ChunkId>, Damage> {
+    pub(super) fn definitions_of(&self, entity: Key) -> Result<Vec<ChunkId>, QueryError> {
         let Some(links) = self.links() else { return Ok(Vec::new()) };
         let Some(slot) = links.find(entity)? else { return Ok(Vec::new()) };
         Ok(links.definitions(slot)?.iter().map(ChunkId).filter(|chunk| self.is_live(*chunk)).collect())
     }
 
     /// Entities that a chunk defines.
-    pub(super) fn defined_by(&self, chunk: ChunkId) -> Result<Vec<Key>, Damage> {
+    pub(super) fn defined_by(&self, chunk: ChunkId) -> Result<Vec<Key>, QueryError> {
         let Some(links) = self.links() else { return Ok(Vec::new()) };
         links.defining(chunk)?.iter().map(|slot| Ok(Key(links.entity(EntitySlot(slot))?.key))).collect()
     }
 
     /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources.
-    pub(super) fn relations_of(&self, entity: Key) -> Result<BTreeMap<(String, Key, bool), Relation>, Damage> {
+    pub(super) fn relations_of(&self, entity: Key) -> Result<BTreeMap<(String, Key, bool), Relation>, QueryError> {
         let mut found: BTreeMap<(String, Key, bool), Relation> = BTreeMap::new();
+        let mut pace = self.guard.pace();
         for segment in self.segments() {
             let Some(slot) = segment.find_entity(entity)? else { continue };
             let out = segment.relations_from(slot)?.map(|row| (row, false));
             for (row, reversed) in out.chain(segment.relations_to(slot)?.map(|row| (row, true))) {
                 let RelationRow { subject, object, .. } = row;
                 let other = Key(segment.entity(EntitySlot(if reversed { subject } else { object }))?.key);
+                pace.step()?;
                 let label = segment.string(row.predicate)?.to_owned();
+                self.guard.hold_bytes(label.len() as u64 + RELATION_BYTES)?;
                 for source in
                     segment.evidence(&row)?.filter(|source| self.is_live_document(DocumentId(source.document)))
                 {
+                    pace.step()?;
+                    self.guard.hold::<[EvidenceRow; 2]>(1)?;
                     let relation = found.entry((label.clone(), other, reversed)).or_default();
                     relation.sources.push(source);
                 }

@@ -6,11 +6,13 @@ use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::bm25::{Bm25, TermWeight};
 use crate::query::answer::TermTrace;
 use crate::segment::Postings;
-use crate::snapshot::{Snapshot, Space};
+use crate::snapshot::{Bounded, Space};
 use hedgerow_format::{ChunkId, ChunkSlot};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
+/// Bytes that the terms of a question take for each of its own: a term is a string of its own.
+const TERM_BYTES: u64 = 32;
 /// Vectors that one task compares.
 const COMPARED_TOGETHER: usize = 2048;
 
@@ -21,19 +23,20 @@ pub(super) struct Scores {
 }
 
 impl Scores {
-    pub(super) fn none(snapshot: &Snapshot) -> Self {
-        Self { by_chunk: vec![0.0; snapshot.chunks_end()] }
+    pub(super) fn none(bounded: &Bounded<'_>) -> Result<Self, QueryError> {
+        bounded.guard.hold::<f32>(bounded.chunks_end())?;
+        Ok(Self { by_chunk: vec![0.0; bounded.chunks_end()] })
     }
 
     /// The scores of some chunks.
-    pub(super) fn of(snapshot: &Snapshot, scored: &[(ChunkId, f32)]) -> Self {
-        let mut scores = Self::none(snapshot);
+    pub(super) fn of(bounded: &Bounded<'_>, scored: &[(ChunkId, f32)]) -> Result<Self, QueryError> {
+        let mut scores = Self::none(bounded)?;
         for (chunk, score) in scored {
             if let Some(place) = scores.by_chunk.get_mut(chunk.index()) {
                 *place = *score;
             }
         }
-        scores
+        Ok(scores)
     }
 
     pub(super) fn get(&self, chunk: ChunkId) -> f32 {
@@ -49,29 +52,34 @@ impl Scores {
 }
 
 /// BM25 of every chunk. Statistics count live rows only, so a deleted document leaves no trace in a score.
-pub(super) fn terms(snapshot: &Snapshot, question: &str) -> Result<(Scores, Vec<TermTrace>), Damage> {
+pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<(Scores, Vec<TermTrace>), QueryError> {
+    bounded.guard.hold_bytes(question.len() as u64 * TERM_BYTES)?;
     let mut wanted = Vec::new();
     Analyzer::new().for_each_term(question, |term| wanted.push(term.to_owned()));
     wanted.sort_unstable();
     wanted.dedup();
-    let statistics = snapshot.statistics()?;
+    let statistics = bounded.statistics()?;
     #[expect(clippy::cast_precision_loss, reason = "tantivy divides in f32 too")]
     let average = statistics.terms as f32 / statistics.chunks.max(1) as f32;
-    let mut scores = Scores::none(snapshot);
+    let mut scores = Scores::none(bounded)?;
     let mut traces = Vec::with_capacity(wanted.len());
+    bounded.guard.hold::<Postings<'_>>(bounded.segments().len())?;
+    let mut pace = bounded.guard.pace();
     for term in wanted {
+        bounded.guard.poll()?;
         let postings: Result<Vec<Postings<'_>>, Damage> =
-            snapshot.segments().iter().map(|segment| segment.postings(&term)).collect();
+            bounded.segments().iter().map(|segment| segment.postings(&term)).collect();
         let postings = postings?;
-        let chunks = live_postings(snapshot, &postings);
+        let chunks = live_postings(bounded, &postings)?;
         let weight = TermWeight::new(statistics.chunks, chunks, average, Bm25::default());
-        for (segment, postings) in snapshot.segments().iter().zip(&postings) {
+        for (segment, postings) in bounded.segments().iter().zip(&postings) {
             let (ids, lengths) = (segment.chunk_ids(), segment.lengths()?);
             for (slot, frequency) in postings.chunks.iter().zip(postings.frequencies.iter()) {
+                pace.step()?;
                 let slot = ChunkSlot(slot).index();
                 let Some(id) = ids.get(slot).map(ChunkId) else { continue };
                 let length = lengths.get(slot).unwrap_or_default();
-                if snapshot.is_live(id)
+                if bounded.is_live(id)
                     && let Some(score) = scores.by_chunk.get_mut(id.index())
                 {
                     *score += weight.score(u32::from(frequency), length);
@@ -83,19 +91,25 @@ pub(super) fn terms(snapshot: &Snapshot, question: &str) -> Result<(Scores, Vec<
     Ok((scores, traces))
 }
 
-fn live_postings(snapshot: &Snapshot, postings: &[Postings<'_>]) -> u64 {
-    let segments = snapshot.segments().iter().zip(postings);
-    let live = segments.map(|(segment, postings)| {
+fn live_postings(bounded: &Bounded<'_>, postings: &[Postings<'_>]) -> Result<u64, QueryError> {
+    let (mut live, mut pace) = (0, bounded.guard.pace());
+    for (segment, postings) in bounded.segments().iter().zip(postings) {
         let ids = segment.chunk_ids();
-        let live = |slot: &u32| ids.get(ChunkSlot(*slot).index()).is_some_and(|id| snapshot.is_live(ChunkId(id)));
-        postings.chunks.iter().filter(live).count() as u64
-    });
-    live.sum()
+        for slot in postings.chunks.iter() {
+            pace.step()?;
+            live += u64::from(ids.get(ChunkSlot(slot).index()).is_some_and(|id| bounded.is_live(ChunkId(id))));
+        }
+    }
+    Ok(live)
 }
 
 /// The cosine of every vector of a space with a question's, which has length 1. Compares all, on all threads; the scores
 /// are the same bits on every machine.
-pub(super) fn cosines(snapshot: &Snapshot, space: &Space, question: &[f32]) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+pub(super) fn cosines(
+    bounded: &Bounded<'_>,
+    space: &Space,
+    question: &[f32],
+) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     if question.len() != space.dimensions {
         return Err(QueryError::Vector {
             space: space.name.clone(),
@@ -103,13 +117,22 @@ pub(super) fn cosines(snapshot: &Snapshot, space: &Space, question: &[f32]) -> R
             found: format!("{} components", question.len()),
         });
     }
-    let mut rows: Vec<(ChunkId, &[u8])> = Vec::new();
-    snapshot.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
-    let compared: Vec<Vec<(ChunkId, f32)>> = rows
+    let guard = &bounded.guard;
+    guard.poll()?;
+    let count = usize::try_from(space.vectors).unwrap_or(usize::MAX);
+    guard.hold::<(ChunkId, &[u8])>(count)?;
+    // The scores, once as each task gives them and once joined.
+    guard.hold::<[(ChunkId, f32); 2]>(count)?;
+    let mut rows: Vec<(ChunkId, &[u8])> = Vec::with_capacity(count);
+    bounded.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
+    let compared: Result<Vec<Vec<(ChunkId, f32)>>, QueryError> = rows
         .par_chunks(COMPARED_TOGETHER)
-        .map(|rows| rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
+        .map(|rows| {
+            guard.poll()?;
+            Ok(rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
+        })
         .collect();
-    Ok(compared.concat())
+    Ok(compared?.concat())
 }
 
 /// Sets the scores of all chunks outside `allowed` to zero.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod calls;
 mod describe;
 mod expand;
 pub mod filter;

@@ -1,6 +1,7 @@
 //! The entities that a question names.
 
 use crate::error::QueryError;
+use crate::index::guard::Guard;
 use crate::model::{Certainty, Extract};
 use crate::projection::Links;
 use hedgerow_format::projection::link_flags;
@@ -9,15 +10,18 @@ use std::collections::BTreeSet;
 
 /// A title of more words than this is not looked for in a question.
 const WORDS_MAX: usize = 16;
+/// Bytes that the tokens and words of a question take for each of its own.
+const TOKEN_BYTES: u64 = 64;
 
 /// Entities of the links projection that stand in a question: titles in any case, longest first, and what the extractor
 /// takes for a name. Ascending by slot.
 pub(super) fn find(
     links: &Links,
     question: &str,
+    guard: &Guard<'_>,
     extractor: Option<&dyn Extract>,
 ) -> Result<BTreeSet<EntitySlot>, QueryError> {
-    let mut found = titles(links, question)?;
+    let mut found = titles(links, question, guard)?;
     let Some(extractor) = extractor else { return Ok(found) };
     for mention in extractor.extract("", question)?.mentions {
         let Some(slot) = links.find(Key::of_entity(&name::name_key_text(&mention.name)))? else { continue };
@@ -30,7 +34,8 @@ pub(super) fn find(
 }
 
 /// Greedy longest match of gazetteer names, from left to right.
-fn titles(links: &Links, question: &str) -> Result<BTreeSet<EntitySlot>, QueryError> {
+fn titles(links: &Links, question: &str, guard: &Guard<'_>) -> Result<BTreeSet<EntitySlot>, QueryError> {
+    guard.hold_bytes(question.len() as u64 * TOKEN_BYTES)?;
     let tokens = name::tokens(question);
     let mut words = Vec::new();
     let mut starts_sentence = true;
@@ -44,7 +49,9 @@ fn titles(links: &Links, question: &str) -> Result<BTreeSet<EntitySlot>, QueryEr
     }
     let mut found = BTreeSet::new();
     let mut position = 0;
+    let mut pace = guard.pace();
     while position < words.len() {
+        pace.step()?;
         let longest = WORDS_MAX.min(words.len() - position);
         let mut step = 1;
         for length in (1..=longest).rev() {

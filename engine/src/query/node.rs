@@ -2,11 +2,13 @@
 
 use crate::error::{Damage, QueryError};
 use crate::query::filter::{Fields, Filter, TextField};
-use crate::snapshot::{ChunkView, DocumentView, Snapshot};
-use hedgerow_format::{ChunkId, DocumentId, Key, name};
+use crate::segment::Segment;
+use crate::snapshot::{Bounded, ChunkView, DocumentView};
+use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key, name};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,13 +21,13 @@ pub enum Node {
     Entity(Key),
 }
 
-impl Snapshot {
-    /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`; a bare key is tried as
-    /// document, then as entity, then as chunk.
+impl Bounded<'_> {
+    /// See [`Snapshot::find`](crate::Snapshot::find).
     ///
     /// # Errors
-    /// [`QueryError::NotFound`] where it stands for nothing that is live.
+    /// [`QueryError`].
     pub fn find(&self, key: &str) -> Result<Node, QueryError> {
+        self.guard.poll()?;
         let not_found = || QueryError::NotFound { key: key.to_owned() };
         if let Some(name) = key.strip_prefix("doc:") {
             return self.find_document(name)?.map(|found| Node::Document(found.id())).ok_or_else(not_found);
@@ -45,11 +47,11 @@ impl Snapshot {
         self.find_chunk(key)?.map(Node::Chunk).ok_or_else(not_found)
     }
 
-    /// The key of a node, with its kind before it.
+    /// See [`Snapshot::key_of`](crate::Snapshot::key_of).
     ///
     /// # Errors
-    /// [`Damage`].
-    pub fn key_of(&self, node: Node) -> Result<String, Damage> {
+    /// [`QueryError`].
+    pub fn key_of(&self, node: Node) -> Result<String, QueryError> {
         Ok(match node {
             Node::Document(id) => format!("doc:{}", self.document(id)?.key()?),
             Node::Chunk(id) => format!("chunk:{}", self.chunk(id)?.key()?),
@@ -65,34 +67,41 @@ impl Snapshot {
     }
 
     /// A live entity by name: one of the links projection, or of a segment where the projection does not have it.
-    fn find_entity(&self, given: &str) -> Result<Option<Key>, Damage> {
+    fn find_entity(&self, given: &str) -> Result<Option<Key>, QueryError> {
         let key = Key::of_entity(&name::name_key_text(given));
         Ok(if self.is_live_entity(key)? { Some(key) } else { None })
     }
 
     /// Whether a live chunk mentions an entity, or a live relation has it as an end.
-    pub(super) fn is_live_entity(&self, key: Key) -> Result<bool, Damage> {
+    pub(super) fn is_live_entity(&self, key: Key) -> Result<bool, QueryError> {
         if let Some(links) = self.links()
             && links.entry().facts == self.manifest().facts
         {
             return Ok(links.find(key)?.is_some());
         }
+        let mut pace = self.guard.pace();
         for segment in self.segments() {
             let Some(slot) = segment.find_entity(key)? else { continue };
-            if segment.mentioning(slot)?.any(|chunk| self.is_live(chunk)) {
-                return Ok(true);
+            for chunk in segment.mentioning(slot)? {
+                pace.step()?;
+                if self.is_live(chunk) {
+                    return Ok(true);
+                }
             }
             for relation in segment.relations_from(slot)?.chain(segment.relations_to(slot)?) {
-                if segment.evidence(&relation)?.any(|source| self.is_live_document(DocumentId(source.document))) {
-                    return Ok(true);
+                for source in segment.evidence(&relation)? {
+                    pace.step()?;
+                    if self.is_live_document(DocumentId(source.document)) {
+                        return Ok(true);
+                    }
                 }
             }
         }
         Ok(false)
     }
 
-    /// Name and type of an entity: those of the links projection, or the better ones of all segments.
-    pub(super) fn entity_name_and_kind(&self, key: Key) -> Result<Option<(String, String)>, Damage> {
+    /// Name and type of an entity: those of the links projection, or the best in which something live writes it.
+    pub(super) fn entity_name_and_kind(&self, key: Key) -> Result<Option<(String, String)>, QueryError> {
         if let Some(links) = self.links()
             && let Some(slot) = links.find(key)?
         {
@@ -102,25 +111,62 @@ impl Snapshot {
         let mut best: Option<(&str, &str)> = None;
         for segment in self.segments() {
             let Some(slot) = segment.find_entity(key)? else { continue };
-            let row = segment.entity(slot)?;
-            let (spelling, kind) = (segment.string(row.name)?, segment.string(row.kind)?);
-            let (known, known_kind) = best.unwrap_or((spelling, kind));
-            best = Some((name::better_spelling(known, spelling), name::better_kind(known_kind, kind)));
+            for row in self.live_spellings(segment, slot)? {
+                let (_, spelling, kind) = segment.spelling(row)?;
+                let (known, known_kind) = best.unwrap_or((spelling, kind));
+                best = Some((name::better_spelling(known, spelling), name::better_kind(known_kind, kind)));
+            }
         }
         Ok(best.map(|(spelling, kind)| (spelling.to_owned(), kind.to_owned())))
     }
 
+    /// The rows of a segment's spellings in which live chunks and live sources of relations write an entity.
+    fn live_spellings(&self, segment: &Segment, entity: EntitySlot) -> Result<BTreeSet<u32>, QueryError> {
+        let (mut rows, mut pace) = (BTreeSet::new(), self.guard.pace());
+        for chunk in segment.mentioning(entity)? {
+            pace.step()?;
+            if self.is_live(chunk) {
+                let mentions = segment.mentions(chunk)?.filter(|mention| mention.entity == entity);
+                rows.extend(mentions.map(|mention| mention.spelling));
+            }
+        }
+        for relation in segment.relations_from(entity)?.chain(segment.relations_to(entity)?) {
+            for source in segment.evidence(&relation)? {
+                pace.step()?;
+                if self.is_live_document(DocumentId(source.document)) {
+                    let ends = [(relation.subject, source.subject_spelling), (relation.object, source.object_spelling)];
+                    rows.extend(ends.into_iter().filter(|end| end.0 == entity.0).map(|end| end.1));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
     /// Name of an entity.
-    pub(super) fn entity_name(&self, key: Key) -> Result<Option<String>, Damage> {
+    pub(super) fn entity_name(&self, key: Key) -> Result<Option<String>, QueryError> {
         Ok(self.entity_name_and_kind(key)?.map(|(spelling, _)| spelling))
     }
 }
 
+/// Bytes that a bitmap of few chunks may take beside those of many.
+const BITMAP_BYTES: u64 = 16 << 10;
+/// Bytes that JSON takes once it is parsed, for each of its own: an empty list in a list has two and takes 32.
+const PARSED_BYTES: u64 = 32;
+
 /// The live chunks that a filter lets through. Reads the fields of every chunk.
-pub(super) fn allowed(snapshot: &Snapshot, filter: &Filter) -> Result<RoaringBitmap, Damage> {
-    let mut allowed = RoaringBitmap::new();
-    for id in snapshot.chunk_ids() {
-        let chunk = snapshot.chunk(id)?;
+pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringBitmap, QueryError> {
+    let guard = &bounded.guard;
+    guard.hold_bytes((bounded.chunks_end() as u64 / 4).saturating_add(BITMAP_BYTES))?;
+    let mark = guard.mark();
+    let (mut allowed, mut pace) = (RoaringBitmap::new(), guard.pace());
+    for id in bounded.chunk_ids() {
+        pace.step()?;
+        let chunk = bounded.chunk(id)?;
+        if filter.reads_metadata() {
+            let bytes = chunk.metadata()?.len() + chunk.document()?.metadata()?.len();
+            guard.hold_bytes((bytes as u64).saturating_mul(PARSED_BYTES))?;
+            guard.release(mark);
+        }
         if filter.matches(&ChunkFields { chunk, document: chunk.document()? }) {
             allowed.insert(id.0);
         }

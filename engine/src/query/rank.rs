@@ -1,19 +1,25 @@
 //! The best of many chunks, ties resolved by key so that no history of the store shows in the order.
 
-use crate::error::Damage;
+use crate::error::QueryError;
 use crate::query::legs::Scores;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Bounded;
 use hedgerow_format::ChunkId;
 use roaring::RoaringBitmap;
 
 /// The `count` chunks with the highest scores, best first; among equals the lower key comes first. Without a filter only
 /// scores above zero count; with one, whatever it lets through does, so that `count` come when `count` match.
 pub(super) fn top(
-    snapshot: &Snapshot,
+    bounded: &Bounded<'_>,
     scores: &Scores,
     allowed: Option<&RoaringBitmap>,
     count: usize,
-) -> Result<Vec<(ChunkId, f32)>, Damage> {
+) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+    bounded.guard.poll()?;
+    let most = match allowed {
+        Some(allowed) => usize::try_from(allowed.len()).unwrap_or(usize::MAX),
+        None => scores.by_chunk.iter().filter(|score| **score > 0.0).count(),
+    };
+    bounded.guard.hold::<(ChunkId, f32)>(most)?;
     let scored = |id: ChunkId| (id, scores.get(id));
     let chosen: Vec<(ChunkId, f32)> = if let Some(allowed) = allowed {
         allowed.iter().map(ChunkId).map(scored).collect()
@@ -21,15 +27,15 @@ pub(super) fn top(
         let all = (0..).map(ChunkId).zip(scores.by_chunk.iter().copied());
         all.filter(|(_, score)| *score > 0.0).collect()
     };
-    best(snapshot, chosen, count)
+    best(bounded, chosen, count)
 }
 
 /// The `count` best of some scored chunks, best first; among equals the lower key comes first.
 pub(super) fn best(
-    snapshot: &Snapshot,
+    bounded: &Bounded<'_>,
     mut chosen: Vec<(ChunkId, f32)>,
     count: usize,
-) -> Result<Vec<(ChunkId, f32)>, Damage> {
+) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -39,9 +45,12 @@ pub(super) fn best(
         // Everything that ties with the last place is kept until keys decide.
         chosen.retain(|(_, score)| *score >= least);
     }
+    bounded.guard.hold::<(f32, &str, u32, ChunkId)>(chosen.len())?;
     let mut ordered = Vec::with_capacity(chosen.len());
+    let mut pace = bounded.guard.pace();
     for (id, score) in chosen {
-        let chunk = snapshot.chunk(id)?;
+        pace.step()?;
+        let chunk = bounded.chunk(id)?;
         ordered.push((score, chunk.document()?.key()?, chunk.ordinal(), id));
     }
     ordered.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)).then_with(|| a.2.cmp(&b.2)));

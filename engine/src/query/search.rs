@@ -4,7 +4,7 @@ use crate::distance;
 use crate::error::QueryError;
 use crate::query::filter::Filter;
 use crate::query::{legs, node, rank};
-use crate::snapshot::{Snapshot, Space};
+use crate::snapshot::{Bounded, Space};
 use hedgerow_format::ChunkId;
 use serde::Serialize;
 
@@ -17,25 +17,24 @@ pub struct Found {
     pub score: f32,
 }
 
-impl Snapshot {
-    /// The chunks with the highest BM25 scores for the terms of a text, best first; those that hold none of them are not
-    /// found. Statistics count live chunks only. Reads the postings of the terms in every segment.
+impl Bounded<'_> {
+    /// See [`Snapshot::search_terms`](crate::Snapshot::search_terms).
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn search_terms(&self, text: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<Found>, QueryError> {
-        let allowed = filter.map(|filter| node::allowed(self, filter)).transpose()?;
-        let (mut scores, _) = legs::terms(self, text)?;
-        legs::restrict(&mut scores, allowed.as_ref());
-        self.found(rank::top(self, &scores, None, count)?)
+        self.guard.scope(|| {
+            let allowed = filter.map(|filter| node::allowed(self, filter)).transpose()?;
+            let (mut scores, _) = legs::terms(self, text)?;
+            legs::restrict(&mut scores, allowed.as_ref());
+            self.found(rank::top(self, &scores, None, count)?)
+        })
     }
 
-    /// The chunks whose vectors have the highest cosine with a vector, best first: exactly the nearest, and `count` of
-    /// them whenever `count` vectors of the space match the filter. Compares every vector of the space.
+    /// See [`Snapshot::search_vectors`](crate::Snapshot::search_vectors).
     ///
     /// # Errors
-    /// [`QueryError::UnknownSpace`], [`QueryError::Vector`] for a vector that does not fit or has no direction,
-    /// [`QueryError::Damaged`].
+    /// [`QueryError`].
     pub fn search_vectors(
         &self,
         space: &str,
@@ -43,15 +42,17 @@ impl Snapshot {
         filter: Option<&Filter>,
         count: usize,
     ) -> Result<Vec<Found>, QueryError> {
-        let space = self.space(space)?;
-        let mut vector = vector.to_vec();
-        unit(space, &mut vector)?;
-        let mut cosines = legs::cosines(self, space, &vector)?;
-        if let Some(filter) = filter {
-            let allowed = node::allowed(self, filter)?;
-            cosines.retain(|(chunk, _)| allowed.contains(chunk.0));
-        }
-        self.found(rank::best(self, cosines, count)?)
+        self.guard.scope(|| {
+            let space = self.space(space)?;
+            let mut vector = vector.to_vec();
+            unit(space, &mut vector)?;
+            let mut cosines = legs::cosines(self, space, &vector)?;
+            if let Some(filter) = filter {
+                let allowed = node::allowed(self, filter)?;
+                cosines.retain(|(chunk, _)| allowed.contains(chunk.0));
+            }
+            self.found(rank::best(self, cosines, count)?)
+        })
     }
 
     /// The vector space with this name.
@@ -65,7 +66,12 @@ impl Snapshot {
     }
 
     fn found(&self, ranked: Vec<(ChunkId, f32)>) -> Result<Vec<Found>, QueryError> {
-        ranked.into_iter().map(|(chunk, score)| Ok(Found { key: self.chunk(chunk)?.key()?, score })).collect()
+        let mut pace = self.guard.pace();
+        let line = |(chunk, score)| {
+            pace.step()?;
+            Ok(Found { key: self.chunk(chunk)?.key()?, score })
+        };
+        ranked.into_iter().map(line).collect()
     }
 }
 

@@ -1,11 +1,13 @@
 //! One pinned generation: reads across segments, and skips what is dead.
 
+mod bounded;
 mod fingerprint;
 mod open;
 mod restage;
 mod runs;
 mod views;
 
+pub use bounded::Bounded;
 pub use open::Faults;
 pub(crate) use open::no_head;
 pub(crate) use runs::TextRun;

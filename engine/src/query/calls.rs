@@ -1,0 +1,112 @@
+//! The queries of a snapshot, without limits of the caller's own.
+
+use crate::error::QueryError;
+use crate::index::guard::QueryLimits;
+use crate::model::Models;
+use crate::query::filter::Filter;
+use crate::query::{Comparison, Context, Description, ExpandOptions, Expansion, Found, Listing, Node, Question};
+use crate::snapshot::Snapshot;
+
+/// Each of them is [`Snapshot::bounded`] with the default limits: no deadline, 4 GiB.
+impl Snapshot {
+    /// Answers a question. Reads the postings of its terms, all vectors of one space, and the links of a few seeds; the
+    /// answer is the same on every machine and for every history that led to the same content. Holds about 32 bytes a
+    /// chunk and 40 bytes a vector while it runs.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn ask(&self, question: &Question, models: Models<'_>) -> Result<Context, QueryError> {
+        self.bounded(QueryLimits::default()).ask(question, models)
+    }
+
+    /// Answers a question by both strategies with the same number of passages.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn compare(&self, question: &Question, models: Models<'_>) -> Result<Comparison, QueryError> {
+        self.bounded(QueryLimits::default()).compare(question, models)
+    }
+
+    /// Expands from seeds. A document stands for its chunks. Work is bounded by `limit` times `fan_out` edges kept, and
+    /// by the edges of the nodes that are visited.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn expand(&self, seeds: &[Node], options: &ExpandOptions) -> Result<Expansion, QueryError> {
+        self.bounded(QueryLimits::default()).expand(seeds, options)
+    }
+
+    /// The chunks with the highest BM25 scores for the terms of a text, best first; those that hold none of them are not
+    /// found. Statistics count live chunks only. Reads the postings of the terms in every segment.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn search_terms(&self, text: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<Found>, QueryError> {
+        self.bounded(QueryLimits::default()).search_terms(text, filter, count)
+    }
+
+    /// The chunks whose vectors have the highest cosine with a vector, best first: exactly the nearest, and `count` of
+    /// them whenever `count` vectors of the space match the filter. Compares every vector of the space.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownSpace`], [`QueryError::Vector`] for a vector that does not fit or has no direction,
+    /// [`QueryError::Damaged`].
+    pub fn search_vectors(
+        &self,
+        space: &str,
+        vector: &[f32],
+        filter: Option<&Filter>,
+        count: usize,
+    ) -> Result<Vec<Found>, QueryError> {
+        self.bounded(QueryLimits::default()).search_vectors(space, vector, filter, count)
+    }
+
+    /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`; a bare key is tried as
+    /// document, then as entity, then as chunk.
+    ///
+    /// # Errors
+    /// [`QueryError::NotFound`] where it stands for nothing that is live.
+    pub fn find(&self, key: &str) -> Result<Node, QueryError> {
+        self.bounded(QueryLimits::default()).find(key)
+    }
+
+    /// The key of a node, with its kind before it.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn key_of(&self, node: Node) -> Result<String, QueryError> {
+        self.bounded(QueryLimits::default()).key_of(node)
+    }
+
+    /// A node with its fields, edges and origin; of each list at most `limit`.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn describe(&self, node: Node, limit: usize) -> Result<Description, QueryError> {
+        self.bounded(QueryLimits::default()).describe(node, limit)
+    }
+
+    /// The first documents by key.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_documents(&self, limit: usize) -> Result<Listing, QueryError> {
+        self.bounded(QueryLimits::default()).list_documents(limit)
+    }
+
+    /// The entities that most chunks mention, then by name.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_entities(&self, limit: usize) -> Result<Listing, QueryError> {
+        self.bounded(QueryLimits::default()).list_entities(limit)
+    }
+
+    /// The first relations by subject, predicate and object.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_relations(&self, limit: usize) -> Result<Listing, QueryError> {
+        self.bounded(QueryLimits::default()).list_relations(limit)
+    }
+}
