@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod distance_oracle;
 mod edges;
+mod filters;
 mod history;
 mod house;
 mod kill;

@@ -136,6 +136,7 @@ const NOT_FOUND: u8 = 3;
 const DAMAGED: u8 = 4;
 const IO: u8 = 5;
 const LOCKED: u8 = 6;
+const LIMIT: u8 = 7;
 const INTERRUPTED: u8 = 130;
 
 fn open_code(error: &OpenError) -> u8 {
@@ -170,6 +171,8 @@ fn query_code(error: &QueryError) -> u8 {
         QueryError::NotFound { .. } | QueryError::UnknownSpace { .. } => NOT_FOUND,
         QueryError::Vector { .. } => USAGE,
         QueryError::Damaged(_) => DAMAGED,
+        QueryError::Deadline { .. } | QueryError::Memory { .. } => LIMIT,
+        QueryError::Cancelled => INTERRUPTED,
         _ => IO,
     }
 }

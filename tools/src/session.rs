@@ -57,6 +57,12 @@ impl Session {
         if self.untrusted { Snapshot::open_untrusted(path, &Limits::default()) } else { Snapshot::open(path) }
     }
 
+    /// Begins work without a bar that Ctrl-C stops.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        Watch::new()
+    }
+
     /// Begins a piece of long work: a bar on standard error if that is a terminal, else nothing.
     #[must_use]
     pub fn progress(&self, what: &str) -> Progress {
@@ -104,16 +110,42 @@ impl fmt::Display for RejectedRecord {
     }
 }
 
-/// Progress of one piece of work; while it lives, Ctrl-C asks the work to stop instead of ending the process.
+/// While it lives, Ctrl-C asks the work to stop instead of ending the process.
+#[derive(Debug)]
+pub struct Watch(());
+
+impl Watch {
+    fn new() -> Watch {
+        WORKING.fetch_add(1, Ordering::SeqCst);
+        Watch(())
+    }
+}
+
+impl Control for Watch {
+    fn advance(&self, _done: u64, _total: u64) {}
+
+    fn cancelled(&self) -> bool {
+        INTERRUPTED.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        WORKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Progress of one piece of work, which Ctrl-C stops.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
+    watch: Watch,
 }
 
 impl Progress {
     fn new(what: &str) -> Progress {
-        WORKING.fetch_add(1, Ordering::SeqCst);
-        let progress = Progress { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()) };
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let progress = Progress { bar, watch: Watch::new() };
         // Before anything is drawn, so that the bar has its style from the first frame on.
         progress.say(what);
         if io::stderr().is_terminal() {
@@ -157,14 +189,13 @@ impl Control for Progress {
     }
 
     fn cancelled(&self) -> bool {
-        INTERRUPTED.load(Ordering::Relaxed)
+        self.watch.cancelled()
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        WORKING.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

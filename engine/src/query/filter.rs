@@ -51,15 +51,24 @@ impl Filter {
     /// Reads an expression: `FIELD = VALUE`, any number of them joined by `and`.
     ///
     /// A field is `kind`, `source`, `title`, `key`, `media_type` or `metadata.` and a path of names joined by dots; a
-    /// value is a JSON string or, for metadata, also a number, `true` or `false`. An empty expression lets all pass.
+    /// value is a JSON string or, for metadata, also a number, `true` or `false`. An empty expression lets all pass. An
+    /// expression has at most 65,536 bytes, 1,024 conditions, and 64 names in a path.
     ///
     /// # Errors
     /// Where something else stands; the error says where, what was expected and what was found.
     pub fn parse(expression: &str) -> Result<Self, FilterError> {
         let mut parser = Parser { expression, position: 0 };
+        if expression.len() > BYTES_MAX {
+            let found = format!("{} bytes", expression.len());
+            let position = expression.floor_char_boundary(BYTES_MAX);
+            return Err(FilterError { position, expected: "at most 65,536 bytes", found });
+        }
         let mut filter = Self::default();
         parser.skip_space();
         while !parser.rest().is_empty() {
+            if filter.texts.len() + filter.metadata.len() == CONDITIONS_MAX {
+                return Err(parser.error("at most 1,024 conditions"));
+            }
             parser.condition(&mut filter)?;
             if parser.rest().is_empty() {
                 break;
@@ -94,6 +103,34 @@ impl Filter {
     }
 }
 
+/// An expression that reads back as the same filter.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.texts.iter().map(|(field, text)| format!("{} = {}", field.name(), Value::from(text.as_str())));
+        let metadata = self.metadata.iter().map(|(path, value)| format!("metadata.{} = {value}", path.join(".")));
+        f.write_str(&texts.chain(metadata).collect::<Vec<_>>().join(" and "))
+    }
+}
+
+impl TextField {
+    const ALL: [Self; 5] = [Self::Kind, Self::Source, Self::Title, Self::Key, Self::MediaType];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Source => "source",
+            Self::Title => "title",
+            Self::Key => "key",
+            Self::MediaType => "media_type",
+        }
+    }
+}
+
+const BYTES_MAX: usize = 1 << 16;
+const CONDITIONS_MAX: usize = 1 << 10;
+const PATH_MAX: usize = 64;
+/// Characters of a wrong word that an error shows.
+const SHOWN_MAX: usize = 40;
 const FIELD: &str = "a field (kind, source, title, key, media_type, metadata.NAME)";
 const TEXT: &str = "a text in double quotes";
 
@@ -131,15 +168,10 @@ impl<'e> Parser<'e> {
 
     fn condition(&mut self, filter: &mut Filter) -> Result<(), FilterError> {
         let name = Token::of(self.rest()).map_or("", |token| token.0);
-        let field = match name {
-            "kind" => Some(TextField::Kind),
-            "source" => Some(TextField::Source),
-            "title" => Some(TextField::Title),
-            "key" => Some(TextField::Key),
-            "media_type" => Some(TextField::MediaType),
-            "metadata" => None,
-            _ => return Err(self.error(FIELD)),
-        };
+        let field = TextField::ALL.into_iter().find(|field| field.name() == name);
+        if field.is_none() && name != "metadata" {
+            return Err(self.error(FIELD));
+        }
         self.position += name.len();
         let path = if field.is_none() { self.path()? } else { Vec::new() };
         self.skip_space();
@@ -164,6 +196,9 @@ impl<'e> Parser<'e> {
         while path.is_empty() || self.rest().starts_with('.') {
             if !self.rest().starts_with('.') {
                 return Err(self.error("a dot and a name"));
+            }
+            if path.len() == PATH_MAX {
+                return Err(self.error("at most 64 names in a path"));
             }
             self.position += 1;
             let name = Token::of(self.rest()).filter(Token::is_name).ok_or_else(|| self.error("a name"))?;
@@ -203,7 +238,10 @@ impl<'e> Token<'e> {
 
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.0)
+        match self.0.char_indices().nth(SHOWN_MAX) {
+            Some((end, _)) => write!(f, "`{}…`", &self.0[..end]),
+            None => write!(f, "`{}`", self.0),
+        }
     }
 }
 
@@ -267,6 +305,27 @@ mod tests {
             (r#"source = "x""#, false),
         ] {
             assert_eq!(Filter::parse(expression).unwrap().matches(&passage), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn an_expression_that_is_too_long_is_refused_where_it_becomes_so() {
+        let deep = |names: usize| format!("metadata{} = 1", ".a".repeat(names));
+        let wide = |conditions: usize| vec!["key = \"k\""; conditions].join(" and ");
+        let long = |bytes: usize| format!("key = \"{}\"", "é".repeat((bytes - 8) / 2));
+        for expression in [deep(64), wide(1024), long(65_536)] {
+            Filter::parse(&expression).unwrap();
+        }
+        for (expression, position, expected, found) in [
+            (deep(65), 136, "at most 64 names", "`.`"),
+            (wide(1025), 1024 * 14, "at most 1,024 conditions", "`key`"),
+            (long(65_538), 65_535, "at most 65,536 bytes", "65538 bytes"),
+            (format!("metadata.a = {}1", "[".repeat(60_000)), 13, "a text in double quotes", "`[`"),
+            ("x".repeat(60_000), 0, "a field", &format!("`{}…`", "x".repeat(40))),
+        ] {
+            let error = Filter::parse(&expression).unwrap_err();
+            assert_eq!((error.position, error.found.as_str()), (position, found));
+            assert!(error.expected.starts_with(expected), "{error}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hedgerow::{Filter, Models, Question, Strategy};
 
+use crate::command::bounds::Bounds;
 use crate::command::render;
 use crate::command::render::layout::{columns, plain};
 use crate::embed::StaticTable;
@@ -57,6 +58,9 @@ pub struct Asking {
     /// How much vectors count beside terms, 0 to 1 [default: .2]. Of imported vectors see --space
     #[arg(long, value_name = "W", value_parser = weight)]
     vector_weight: Option<f32>,
+    /// Time and memory.
+    #[command(flatten)]
+    pub bounds: Bounds,
 }
 
 impl Asking {
@@ -84,7 +88,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
     let question = args.asking.question(args.strategy);
-    let context = snapshot.ask(&question, models)?;
+    let context = args.asking.bounds.run(&snapshot, session, |store| Ok(store.ask(&question, models)?))?;
     for lack in &context.incomplete {
         session.note(lack);
     }

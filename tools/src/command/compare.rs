@@ -32,7 +32,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
     let question = args.asking.question(Strategy::Graph);
-    let comparison = snapshot.compare(&question, models)?;
+    let comparison = args.asking.bounds.run(&snapshot, session, |store| Ok(store.compare(&question, models)?))?;
     for lack in &comparison.graph.incomplete {
         session.note(lack);
     }

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached};
+use hedgerow::{Bounded, Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached};
 
+use crate::command::bounds::Bounds;
 use crate::command::find;
 use crate::command::render::layout::{columns, counted, decimal, plain, width};
 use crate::command::render::rule;
@@ -41,6 +42,9 @@ pub struct Args {
     /// Nodes that are returned
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
     limit: u32,
+    /// Time and memory.
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// Runs the command.
@@ -49,7 +53,6 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.store)?;
-    let start = find(&snapshot, &args.key)?;
     let options = ExpandOptions {
         edges: if args.edge.is_empty() { EdgeKind::ALL.to_vec() } else { args.edge.clone() },
         direction: args.direction,
@@ -58,7 +61,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         limit: usize::try_from(args.limit).unwrap_or(usize::MAX),
         weight_min: args.weight_min,
     };
-    let expansion = snapshot.expand(&[start], &options)?;
+    let walk = |store: &Bounded<'_>| Ok(store.expand(&[find(store, &args.key)?], &options)?);
+    let expansion = args.bounds.run(&snapshot, session, walk)?;
     for lack in &expansion.incomplete {
         session.note(lack);
     }

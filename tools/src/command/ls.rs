@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hedgerow::Listing;
+use hedgerow::{Bounded, Listing};
 
+use crate::command::bounds::Bounds;
 use crate::command::render::layout::{Side, Table, byte_size, counted, decimal, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -24,6 +25,9 @@ pub struct Args {
     /// Lines that are printed
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
+    /// Time and memory.
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// What a store holds.
@@ -41,11 +45,14 @@ enum What {
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.store)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let listing = match args.what {
-        What::Documents => snapshot.list_documents(limit)?,
-        What::Entities => snapshot.list_entities(limit)?,
-        What::Relations => snapshot.list_relations(limit)?,
+    let list = |store: &Bounded<'_>| {
+        Ok(match args.what {
+            What::Documents => store.list_documents(limit)?,
+            What::Entities => store.list_entities(limit)?,
+            What::Relations => store.list_relations(limit)?,
+        })
     };
+    let listing = args.bounds.run(&snapshot, session, list)?;
     session.print(&listing, |out| human(out, &listing, limit))?;
     Ok(Outcome::Done)
 }

@@ -2,6 +2,7 @@
 
 mod ask;
 mod backup;
+mod bounds;
 mod compact;
 mod compare;
 mod demo;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hedgerow::{Chunking, Embed, Node, Pipeline, QueryError, Snapshot};
+use hedgerow::{Bounded, Chunking, Embed, Node, Pipeline, QueryError};
 
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
@@ -64,7 +65,7 @@ pub fn main() -> ExitCode {
     propagate_version = true,
     after_help = "\
 Exit codes: 0 done; 1 done with rejected records; 2 wrong usage; 3 not found; 4 store damaged or of another format; \
-5 input or output failed; 6 another writer holds the store; 130 interrupted.
+5 input or output failed; 6 another writer holds the store; 7 a query was stopped by --timeout or --memory; 130 interrupted.
 
 Start here:
   hedgerow demo"
@@ -168,7 +169,7 @@ impl Command {
 }
 
 /// The node that a key stands for.
-fn find(snapshot: &Snapshot, key: &str) -> Result<Node, Failure> {
+fn find(snapshot: &Bounded<'_>, key: &str) -> Result<Node, Failure> {
     snapshot.find(key).map_err(|error| match error {
         QueryError::NotFound { .. } => Failure::NotFound(format!("{error}; a chunk is KEY#N, counted from 0")),
         other => other.into(),

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{Description, EntityEdges, EntityLine, MentionLine};
+use hedgerow::{Bounded, Description, EntityEdges, EntityLine, MentionLine};
 use serde_json::{Map, Value};
 
+use crate::command::bounds::Bounds;
 use crate::command::find;
 use crate::command::render::layout::{counted, decimal, grouped, plain, width, wrap};
 use crate::command::render::{field, rule};
@@ -27,6 +28,9 @@ pub struct Args {
     /// Entries of each list
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
+    /// Time and memory.
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// Runs the command.
@@ -36,7 +40,8 @@ pub struct Args {
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.store)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let description = snapshot.describe(find(&snapshot, &args.key)?, limit)?;
+    let look = |store: &Bounded<'_>| Ok(store.describe(find(store, &args.key)?, limit)?);
+    let description = args.bounds.run(&snapshot, session, look)?;
     session.print(&description, |out| human(out, &description, limit))?;
     Ok(Outcome::Done)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hedgerow::{EdgeStats, Stats};
 
+use crate::command::bounds::Bounds;
 use crate::command::render::layout::{byte_size, counted, decimal, grouped};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
@@ -18,6 +19,9 @@ Example:
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
+    /// Time and memory.
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// Runs the command.
@@ -25,7 +29,8 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let stats = session.open(&args.store)?.stats()?;
+    let snapshot = session.open(&args.store)?;
+    let stats = args.bounds.run(&snapshot, session, |store| Ok(store.stats()?))?;
     session.print(&stats, |out| human(out, &stats))?;
     Ok(Outcome::Done)
 }
