@@ -1,14 +1,16 @@
-//! The power of SIGKILL: what `import` has acknowledged is there afterwards, whole, and at most one batch more.
+//! The power of SIGKILL: what `import` has acknowledged is there afterwards, whole, and at most one batch more; every other
+//! command that writes is done or not.
 
 use crate::command::command;
 use crate::stores::{Numbers, Place, texts};
 use hedgerow::{Env, OpenError, Quiet, Store, verify};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 const DOCUMENTS: usize = 120;
@@ -53,9 +55,19 @@ fn acknowledged(child: &mut Child) -> usize {
     usize::try_from(totals.last().unwrap_or(0)).expect("it is small")
 }
 
+/// A number of rounds: the one that `HEDGEROW_KILLS` names, or another.
+fn rounds(otherwise: usize) -> usize {
+    std::env::var("HEDGEROW_KILLS").map_or(otherwise, |rounds| rounds.parse().expect("it is a number"))
+}
+
+/// A moment within a time.
+fn moment(whole: Duration, numbers: &mut Numbers) -> Duration {
+    whole.mul_f64(f64::from(u32::try_from(numbers.below(1000)).expect("it is small")) / 1000.0)
+}
+
 #[test]
 fn after_a_kill_at_any_moment_all_that_was_acknowledged_is_there_and_whole() {
-    let rounds = std::env::var("HEDGEROW_KILLS").map_or(ROUNDS, |rounds| rounds.parse().expect("it is a number"));
+    let rounds = rounds(ROUNDS);
     let place = Place::new();
     let documents = place.path().with_file_name("documents.jsonl");
     write_documents(&documents);
@@ -66,16 +78,17 @@ fn after_a_kill_at_any_moment_all_that_was_acknowledged_is_there_and_whole() {
     assert!(child.wait().expect("it ends").success());
     let whole = begin.elapsed();
     let mut numbers = Numbers(20_261_130);
-    let mut cut_short = 0;
+    let (mut cut_short, mut kills) = (0, 0);
     for round in 0..rounds {
         let place = Place::new();
         let mut before = 0;
         // The store is killed again while it takes up what a kill has left.
         for part in 0..=round % 3 {
-            let delay = whole.mul_f64(f64::from(u32::try_from(numbers.below(1000)).expect("it is small")) / 1000.0);
+            let delay = moment(whole, &mut numbers);
             let mut child = start(&place.path(), &documents);
             thread::sleep(delay);
             child.kill().expect("it is ours");
+            kills += 1;
             let acknowledged = before + acknowledged(&mut child);
             child.wait().expect("it ends");
             before = check(&place, acknowledged, &format!("round {round}, part {part}, after {delay:?}"));
@@ -83,6 +96,7 @@ fn after_a_kill_at_any_moment_all_that_was_acknowledged_is_there_and_whole() {
         }
         finish(&place, &documents, DOCUMENTS - before);
     }
+    println!("{kills} kills of import, {cut_short} of them before the end");
     assert!(rounds == 0 || cut_short > 0, "no kill came before the end");
 }
 
@@ -117,4 +131,125 @@ fn finish(place: &Place, documents: &Path, missing: usize) {
     assert!(child.wait().expect("it ends").success());
     assert_eq!(check(place, DOCUMENTS, "at the end"), DOCUMENTS);
     assert!(place.read().incomplete().is_empty());
+}
+
+/// Rounds of every command where `HEDGEROW_KILLS` names no other number.
+const ROUNDS_EACH: usize = 2;
+/// Files that are ingested.
+const FILES: usize = 12;
+
+/// A command that is done or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Deed {
+    Ingest,
+    Remove,
+    Edges,
+    Compact,
+}
+
+const DEEDS: [Deed; 4] = [Deed::Ingest, Deed::Remove, Deed::Edges, Deed::Compact];
+
+/// What is in the store, by key.
+type Held = BTreeMap<String, String>;
+
+/// A store beside the files that it is made of.
+struct Bench {
+    place: Place,
+    held: Held,
+    /// How long each deed took when nothing stopped it.
+    took: BTreeMap<Deed, Duration>,
+}
+
+impl Bench {
+    fn files(&self) -> PathBuf {
+        self.place.path().with_file_name("notes")
+    }
+
+    /// Prepares a deed: its arguments, and what the store holds when it is done.
+    fn prepare(&self, deed: Deed, numbers: &mut Numbers) -> (Vec<String>, Held) {
+        let store = self.place.path().to_str().expect("the path is text").to_owned();
+        let mut after = self.held.clone();
+        let (verb, rest) = match deed {
+            Deed::Ingest => {
+                fs::create_dir_all(self.files()).expect("the folder can be made");
+                for file in 0..FILES {
+                    let (name, stamp) = (format!("page-{file}.txt"), numbers.below(4));
+                    let text = format!("Page {file} of stamp {stamp} is about Ada Hale and Dover Bridge.");
+                    fs::write(self.files().join(&name), &text).expect("the file can be written");
+                    after.insert(format!("notes/{name}"), text);
+                }
+                ("ingest", vec![self.files().to_str().expect("the path is text").to_owned()])
+            }
+            Deed::Remove => {
+                let keys: Vec<String> = after.keys().filter(|_| numbers.below(3) == 0).take(5).cloned().collect();
+                let keys = if keys.is_empty() { after.keys().take(1).cloned().collect() } else { keys };
+                keys.iter().for_each(|key| drop(after.remove(key)));
+                ("rm", keys)
+            }
+            Deed::Edges => ("edges", vec!["--top-m".into(), (1 + numbers.below(3)).to_string()]),
+            Deed::Compact => ("compact", Vec::new()),
+        };
+        ([vec![verb.to_owned(), store], rest].concat(), after)
+    }
+
+    /// Does a deed to its end.
+    #[track_caller]
+    fn finish(&mut self, deed: Deed, numbers: &mut Numbers) {
+        let (arguments, after) = self.prepare(deed, numbers);
+        let begin = Instant::now();
+        let output = command().args(&arguments).output().expect("the command starts");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        self.took.insert(deed, begin.elapsed());
+        self.held = after;
+        self.look(&self.held, &format!("after {deed:?}"));
+        assert_eq!(self.place.read().incomplete(), Vec::<String>::new(), "after {deed:?}");
+    }
+
+    /// Kills a deed at some moment, up to three times in a row. Tells whether it was done all the same.
+    #[track_caller]
+    fn kill(&mut self, deed: Deed, times: usize, numbers: &mut Numbers) -> bool {
+        let (arguments, after) = self.prepare(deed, numbers);
+        for _ in 0..times {
+            let mut command = command();
+            let mut child = command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            let child = child.as_mut().expect("the command starts");
+            thread::sleep(moment(self.took[&deed], numbers));
+            child.kill().expect("it is ours");
+            child.wait().expect("it ends");
+        }
+        let when = format!("{arguments:?} was killed {times} times");
+        let store = Store::open(self.place.path()).unwrap_or_else(|error| panic!("{when}: {error}"));
+        let found = texts(&store.snapshot());
+        drop(store);
+        let done = found == after;
+        self.look(if done { &after } else { &self.held }, &when);
+        self.held = found;
+        done
+    }
+
+    /// The store holds just this, all of it is sound.
+    #[track_caller]
+    fn look(&self, held: &Held, when: &str) {
+        let snapshot = self.place.read();
+        assert_eq!(&texts(&snapshot), held, "{when}");
+        let verified = verify(&Env::folder(&self.place.path()).expect("it is a folder"), &Quiet);
+        assert_eq!(verified.expect("the store can be checked").problems, Vec::<String>::new(), "{when}");
+    }
+}
+
+#[test]
+fn a_command_that_is_killed_is_done_or_not_and_the_store_is_sound() {
+    let mut bench = Bench { place: Place::new(), held: Held::new(), took: BTreeMap::new() };
+    let mut numbers = Numbers(20_261_130);
+    DEEDS.into_iter().for_each(|deed| bench.finish(deed, &mut numbers));
+    let (mut kills, mut done) = (0, 0);
+    for round in 0..rounds(ROUNDS_EACH) {
+        for deed in DEEDS {
+            let times = 1 + round % 3;
+            done += usize::from(bench.kill(deed, times, &mut numbers));
+            kills += times;
+        }
+        bench.finish(Deed::Ingest, &mut numbers);
+    }
+    println!("{kills} kills of {DEEDS:?}; {done} times what the last one was to do was done all the same");
 }
