@@ -50,6 +50,7 @@ fn main() {
     let folder = scratch.0.as_path();
     let (disk, counts) = Counted::new(&folder.join("store"));
     let store = Store::open_or_create_in(Env::new(Arc::new(disk))).expect("a store");
+    drop(counts.take_syncs());
     let (table, patterns) = (StaticTable::default(), Patterns);
     let pipeline = pipeline(&table, &patterns);
     let mut syncs = Syncs::default();
@@ -90,7 +91,7 @@ fn print(commits: usize, times: &[(&str, Vec<f64>)], syncs: &Syncs) {
     let plain = median(syncs.plain.clone());
     let most = syncs.most.len();
     println!("syncs of a commit without merging: median {plain:.0}, most {most}: {}", syncs.most.join(", "));
-    let share = 100 * syncs.merging.len() / commits;
+    let share = 100 * syncs.merging.len() / (syncs.merging.len() + syncs.plain.len());
     println!("commits that merged: {share} %, with {:.0} syncs (median)", median(syncs.merging.clone()));
     let syncs = json!({"median": plain, "most": most, "merging_percent": share});
     println!("{}", json!({"bench": "commit", "commits": commits, "syncs": syncs, "rows": rows}));
