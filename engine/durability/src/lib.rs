@@ -4,6 +4,8 @@ mod answers;
 mod check;
 mod damage;
 mod disk;
+pub mod flips;
+pub mod image;
 mod life;
 mod numbers;
 mod pipeline;

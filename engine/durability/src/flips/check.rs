@@ -1,0 +1,243 @@
+//! One change at a time: what readers, the writer and `verify` make of it.
+
+use crate::flips::battery::{Answers, Reading};
+use crate::flips::change::{After, Before, Origin, Other, Sort, flip};
+use crate::flips::stores::{Fault, Kind, Made, add, make};
+use crate::image::Image;
+use hedgerow::{Env, FileName, Quiet, Snapshot, Store, verify};
+use hedgerow_format::file::{FileKind, Layout};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A store, every file of which is changed in turn.
+#[derive(Debug)]
+pub struct Subject {
+    kind: Kind,
+    image: Image,
+    /// The files that are changed.
+    pub files: Vec<(FileName, Before)>,
+    answers: Answers,
+    older: Answers,
+    /// What is answered without a projection.
+    without: BTreeMap<FileName, Answers>,
+    /// Where the sections of a file lie.
+    layouts: BTreeMap<FileName, Layout>,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing changed: the same bytes were there.
+    Void,
+    /// Someone said so.
+    Detected,
+    /// Everyone answers as before.
+    Harmless,
+}
+
+/// How thoroughly one change is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Whether the store is opened for writing although the changed file is not the writer's alone.
+    pub write: bool,
+    /// Whether the writer then commits something.
+    pub commit: bool,
+}
+
+impl Subject {
+    /// Makes the store of a kind and asks it everything.
+    ///
+    /// # Errors
+    /// What is wrong with the sound store.
+    pub fn new(kind: Kind, seed: u64) -> Result<Self, String> {
+        let fail = |error: Fault| format!("{kind}: {error}");
+        let Made { image, older } = make(kind, seed).map_err(fail)?;
+        let twin = make(kind, seed ^ 0x5ee_d0f2).map_err(fail)?.image;
+        let answers = ask(kind, &image)?;
+        if let Some(question) = answers.unanswered() {
+            return Err(format!("{kind}: the sound store does not answer: {question}"));
+        }
+        let verified = verify(&env(&image), &Quiet).map_err(|error| error.to_string())?;
+        if let Some(problem) = verified.problems.first() {
+            return Err(format!("{kind}: the sound store does not verify: {problem}"));
+        }
+        let mut subject = Self {
+            kind,
+            older: ask(kind, &older)?,
+            answers,
+            files: Vec::new(),
+            without: BTreeMap::new(),
+            layouts: BTreeMap::new(),
+            image,
+        };
+        for name in subject.image.names().into_iter().filter(|name| *name != FileName::Lock) {
+            subject.add(name, &older, &twin)?;
+        }
+        Ok(subject)
+    }
+
+    fn add(&mut self, name: FileName, older: &Image, twin: &Image) -> Result<(), String> {
+        let Some(bytes) = self.image.bytes(&name) else { return Ok(()) };
+        if let FileName::Numbered { kind, .. } = name {
+            let layout = Layout::parse(kind, &bytes).map_err(|error| format!("{name}: {error}"))?;
+            self.layouts.insert(name, layout);
+            if matches!(kind, FileKind::Links | FileKind::Edges) {
+                let image = self.image.fork();
+                image.edit(&name, Vec::clear);
+                self.without.insert(name, ask(self.kind, &image)?);
+            }
+        }
+        let mut others = vec![Other { origin: Origin::Nowhere, bytes: None }];
+        for (origin, image) in [(Origin::Own, &self.image), (Origin::Older, older), (Origin::Twin, twin)] {
+            let files = image.names().into_iter().filter(|other| *other != FileName::Lock);
+            // Of other stores the files of the same kind, of the same store all.
+            let files = files.filter(|other| origin != Origin::Twin || ending(other) == ending(&name));
+            others.extend(files.map(|other| Other { origin, bytes: image.bytes(&other) }));
+        }
+        self.files.push((name, Before { bytes, others }));
+        Ok(())
+    }
+
+    /// A disk of its own for a thread that changes files.
+    #[must_use]
+    pub fn fork(&self) -> Image {
+        self.image.fork()
+    }
+
+    /// Changes a file of `image`, looks, and puts it back.
+    ///
+    /// # Errors
+    /// What went wrong without being told.
+    pub fn check(&self, image: &Image, file: usize, sort: Sort, place: usize, depth: Depth) -> Result<Outcome, String> {
+        let Some((name, before)) = self.files.get(file) else { return Ok(Outcome::Void) };
+        if sort == Sort::Bit {
+            image.edit(name, |bytes| flip(bytes, place));
+        } else {
+            match before.after(sort, place) {
+                After::Same => return Ok(Outcome::Void),
+                After::Gone => drop(hedgerow::Vfs::remove(image, name)),
+                After::Bytes(bytes) => image.put(*name, Arc::new(bytes)),
+            }
+        }
+        self.look(image, file, sort, place, depth)
+    }
+
+    /// Puts a file of `image` back, whatever a check left.
+    pub fn put_back(&self, image: &Image, file: usize, sort: Sort, place: usize) {
+        if let Some((name, before)) = self.files.get(file) {
+            if sort == Sort::Bit {
+                image.edit(name, |bytes| flip(bytes, place));
+            } else {
+                image.put(*name, Arc::clone(&before.bytes));
+            }
+        }
+    }
+
+    fn look(&self, image: &Image, file: usize, sort: Sort, place: usize, depth: Depth) -> Result<Outcome, String> {
+        let Some((name, before)) = self.files.get(file) else { return Ok(Outcome::Void) };
+        let stale = sort == Sort::Exchange
+            && *name == FileName::Head
+            && before.others.get(place).is_some_and(|other| other.origin == Origin::Older);
+        let mut told = false;
+        if *name != FileName::Catalog || depth.write {
+            told |= self.read(image, name, stale)? == Reading::Told;
+        }
+        let problems = match verify(&env(image), &Quiet) {
+            Ok(verified) => verified.problems,
+            Err(error) => vec![error.to_string()],
+        };
+        told |= !problems.is_empty();
+        let mut written = Reading::Same;
+        if depth.write || matches!(name, FileName::Head | FileName::Catalog) || is_manifest(name) {
+            written = self.write(image, name, depth)?;
+            told |= written == Reading::Told;
+        }
+        if *name == FileName::Catalog {
+            if written == Reading::Told && problems.is_empty() {
+                return Err("the writer refuses the catalog, and verify finds nothing".into());
+            }
+        } else if !stale && (*name != FileName::Head || sort != Sort::Exchange || problems.is_empty()) {
+            self.place(name, sort, place, &problems)?;
+        }
+        Ok(if told { Outcome::Detected } else { Outcome::Harmless })
+    }
+
+    fn read(&self, image: &Image, name: &FileName, stale: bool) -> Result<Reading, String> {
+        let Ok(snapshot) = Snapshot::open_in(image) else { return Ok(Reading::Told) };
+        let found = Answers::of(&snapshot);
+        if stale {
+            return found
+                .judge(&self.older, None)
+                .map(|_| Reading::Told)
+                .map_err(|error| format!("a stale HEAD: {error}"));
+        }
+        found.judge(&self.answers, self.without.get(name))
+    }
+
+    fn write(&self, image: &Image, name: &FileName, depth: Depth) -> Result<Reading, String> {
+        let image = image.fork();
+        let Ok(store) = Store::open_in(env(&image)) else { return Ok(Reading::Told) };
+        let reading = Answers::of(&store.snapshot()).judge(&self.answers, self.without.get(name));
+        let reading = reading.map_err(|error| format!("in the writer: {error}"))?;
+        let head = |image: &Image| image.bytes(&FileName::Head);
+        if head(&image) != head(&self.image) {
+            return Err("the writer publishes another HEAD".into());
+        }
+        if depth.commit && matches!(name, FileName::Head | FileName::Catalog) {
+            add(self.kind, &store).map_err(|error| format!("the writer does not write on: {error}"))?;
+            drop(store);
+            let verified = verify(&env(&image), &Quiet).map_err(|error| error.to_string())?;
+            if let Some(problem) = verified.problems.first() {
+                return Err(format!("after a commit: {problem}"));
+            }
+            let snapshot = Snapshot::open_in(&image).map_err(|error| format!("after a commit: {error}"))?;
+            if !matches!(snapshot.find_document("d99"), Ok(Some(_))) {
+                return Err("what was committed is not there".into());
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Whether `verify` names the file, and where in it the change is.
+    fn place(&self, name: &FileName, sort: Sort, place: usize, problems: &[String]) -> Result<(), String> {
+        let file = name.to_string();
+        let Some(problem) = problems.iter().find(|problem| problem.contains(&file)) else {
+            return Err(format!("verify does not name the file: {problems:?}"));
+        };
+        let Some(byte) = (sort == Sort::Bit).then_some(place / 8) else { return Ok(()) };
+        if !problem.contains("offset ") {
+            return Err(format!("verify names no offset: {problem}"));
+        }
+        let sections = self.layouts.get(name).into_iter().flat_map(Layout::sections);
+        let mut hit = sections.filter(|section| section.range.contains(&byte)).map(|section| section.kind.name());
+        match hit.find(|section| !problem.contains(section)) {
+            Some(section) => Err(format!("verify does not name the section {section}: {problem}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Kind of the store.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+fn env(image: &Image) -> Env {
+    Env::seeded(Arc::new(image.clone()), 99)
+}
+
+fn ask(kind: Kind, image: &Image) -> Result<Answers, String> {
+    let snapshot = Snapshot::open_in(image).map_err(|error| format!("{kind}: {error}"))?;
+    Ok(Answers::of(&snapshot))
+}
+
+fn is_manifest(name: &FileName) -> bool {
+    matches!(name, FileName::Numbered { kind: FileKind::Manifest, .. })
+}
+
+/// How a file's name ends: what sort of file it is.
+pub fn ending(name: &FileName) -> String {
+    let name = name.name();
+    name.split_once('.').map(|(_, ending)| ending.to_owned()).unwrap_or(name)
+}
