@@ -44,7 +44,7 @@ pub fn read(disk: &dyn Vfs, store: [u8; 16], entry: &FileEntry) -> Result<Manife
     file.check_all().map_err(FileFault::Damage)?;
     let manifest = Manifest::from_bytes(file.section(SectionKind::Manifest).map_err(damage)?).map_err(damage)?;
     if manifest.store != store || manifest.generation != entry.number {
-        return Err(damage(FormatError::Hash { what: "the manifest" }));
+        return Err(damage(FormatError::Hash { what: "the manifest", offset: 0 }));
     }
     Ok(manifest)
 }

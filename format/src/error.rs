@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum FormatError {
     /// The file does not begin as a file of this kind does.
-    #[error("not a Hedgerow {expected}: the first bytes are {found:02x?}")]
+    #[error("not a Hedgerow {expected}: the bytes at offset 0 are {found:02x?}")]
     Magic {
         /// The kind of file that was expected.
         expected: &'static str,
@@ -14,7 +14,7 @@ pub enum FormatError {
     },
     /// A format that this program does not read.
     #[error(
-        "written in format {found}, and this program reads format {expected}: use the version of Hedgerow that wrote it, or export and import again"
+        "written in format {found}, says its header at offset 8, and this program reads format {expected}: use the version of Hedgerow that wrote it, or export and import again"
     )]
     Version {
         /// The version that this program reads.
@@ -23,15 +23,15 @@ pub enum FormatError {
         found: u16,
     },
     /// A feature that a reader must know and this program doesn't.
-    #[error("uses features {found:#x} that this program does not know: use a newer version of Hedgerow")]
+    #[error("uses features {found:#x}, says its header at offset 16, that this program does not know: use a newer version of Hedgerow")]
     Features {
         /// The unknown bits.
         found: u64,
     },
-    /// Fewer bytes than there must be.
-    #[error("{what} ends early: {expected} bytes expected, {found} found")]
+    /// More or fewer bytes than there must be.
+    #[error("{what} has another length: {expected} bytes expected, {found} found")]
     Length {
-        /// The structure that ends early.
+        /// The structure.
         what: &'static str,
         /// Bytes that it must have.
         expected: u64,
@@ -51,10 +51,12 @@ pub enum FormatError {
         found: u32,
     },
     /// A hash that does not match: the file is not the one that was meant.
-    #[error("{what} is not the one that was written: its BLAKE3 hash differs")]
+    #[error("the BLAKE3 hash of {what} at offset {offset} is not the one that was written down: another file, or damage")]
     Hash {
         /// The structure that was hashed.
         what: &'static str,
+        /// Where it begins in the file.
+        offset: u64,
     },
     /// A field whose value cannot be.
     #[error("{what} is wrong: {expected} expected, {found} found")]

@@ -78,7 +78,7 @@ impl Pack {
         let end = usize::try_from(HEADER_BYTES.saturating_add(header.directory_bytes)).map_err(|_| outside())?;
         let directory = bytes.get(256..end).ok_or_else(outside)?;
         if hash(&[directory]) != header.directory_hash {
-            return Err(FormatError::Hash { what: "the directory" });
+            return Err(FormatError::Hash { what: "the directory", offset: HEADER_BYTES });
         }
         let rows = Rows::<PackEntry>::new("directory", directory)?;
         let pack = Self { head, entries: rows.iter().collect(), file_bytes: header.file_bytes };

@@ -120,7 +120,7 @@ impl Snapshot {
                 edges.verify()?;
             } else {
                 let file = format!("projection {}", entry.file.number);
-                return Err(Damage { file, source: FormatError::Hash { what: "the projection" } });
+                return Err(Damage { file, source: FormatError::Hash { what: "the projection", offset: 0 } });
             }
         }
         Ok(())

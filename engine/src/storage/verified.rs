@@ -57,7 +57,7 @@ impl VerifiedFile {
         let named = (header.store, header.number, header.random, header.file_bytes);
         let meant = (store, entry.number, entry.random, entry.file_bytes);
         if layout.header_hash != entry.header_hash || named != meant {
-            return Err(damage(FormatError::Hash { what: "the header" }));
+            return Err(damage(FormatError::Hash { what: "the header", offset: 0 }));
         }
         let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self { name, mapping, layout, checked })

@@ -57,7 +57,7 @@ impl Layout {
         let blocks = place(blocks_start, blocks_end).ok_or_else(outside)?;
         let block_table = bytes.get(blocks.clone()).ok_or_else(outside)?;
         if hash(&[table, block_table]) != header.tables_hash {
-            return Err(FormatError::Hash { what: "the section and block tables" });
+            return Err(FormatError::Hash { what: "the section and block tables", offset: end });
         }
         let sections = check_sections(table, end)?;
         let header_hash = hash(&[bytes.get(..256).unwrap_or_default()]);
