@@ -47,11 +47,14 @@ pub enum FaultKind {
     Interrupted,
     /// A write wrote its first half and said so; the caller writes the rest.
     ShortWrite,
+    /// The first sync from that call on fails, of a file or of a folder: see [`FaultKind::Io`].
+    Sync,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Io, Self::Full, Self::TooManyFiles, Self::Interrupted, Self::ShortWrite];
+    pub const ALL: [Self; 6] =
+        [Self::Io, Self::Full, Self::TooManyFiles, Self::Interrupted, Self::ShortWrite, Self::Sync];
 }
 
 /// Everything on the disk.
@@ -196,13 +199,26 @@ impl Disk {
     /// Something will go wrong; calls are counted from now.
     pub fn fail(&self, fault: Fault) {
         let mut state = self.state();
-        (state.fault, state.calls) = (Some(fault), 0);
+        (state.fault, state.calls, state.failed_a_sync) = (Some(fault), 0, false);
     }
 
     /// Whether the fault hit a sync.
     #[must_use]
     pub fn failed_a_sync(&self) -> bool {
         self.state().failed_a_sync
+    }
+
+    /// From now on the system removes and replaces no file that is open, and syncs no folders.
+    #[must_use]
+    pub fn as_windows(self) -> Self {
+        self.state().windows = true;
+        self
+    }
+
+    /// Whether the system removes no file that is open.
+    #[must_use]
+    pub fn is_windows(&self) -> bool {
+        self.state().windows
     }
 
     /// Nothing goes wrong any more.
@@ -237,13 +253,28 @@ impl Disk {
 
     /// Puts a file's bytes back as they were on an older state.
     pub fn put_back(&self, older: &State, name: &FileName) {
-        let Some(bytes) = older.bytes(name) else { return };
+        if let Some(bytes) = older.bytes(name) {
+            self.put(name, bytes.to_vec());
+        }
+    }
+
+    /// Flips a bit of a file, on the disk and in memory.
+    pub fn flip(&self, name: &FileName, byte: usize, bit: u32) {
+        let Some(mut bytes) = self.state().bytes(name).map(<[u8]>::to_vec) else { return };
+        if let Some(byte) = bytes.get_mut(byte) {
+            *byte ^= 1_u8.rotate_left(bit);
+        }
+        self.put(name, bytes);
+    }
+
+    /// Gives a file other bytes, on the disk and in memory.
+    fn put(&self, name: &FileName, bytes: Vec<u8>) {
         let mut state = self.state();
-        let Some(file) = state.folders.get(&name.folder()).and_then(|names| names.live.get(name)).copied() else {
-            return;
-        };
-        let bytes = Arc::new(bytes.to_vec());
-        state.files[file] = File { live: Arc::clone(&bytes), durable: bytes, ..File::default() };
+        let file = state.folders.get(&name.folder()).and_then(|names| names.live.get(name)).copied();
+        let bytes = Arc::new(bytes);
+        if let Some(file) = file.and_then(|file| state.files.get_mut(file)) {
+            *file = File { live: Arc::clone(&bytes), durable: bytes, ..File::default() };
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -260,8 +291,11 @@ impl Disk {
             let mark = state.mark;
             state.recording.iter_mut().for_each(|recorded| recorded.push((Arc::new(before.clone()), mark)));
         }
-        let fault = state.fault.filter(|fault| now == fault.at || (fault.for_ever && now > fault.at));
+        let later = |fault: &Fault| fault.for_ever || fault.error == FaultKind::Sync;
+        let fault = state.fault.filter(|fault| now == fault.at || (later(fault) && now > fault.at));
+        let failed_a_sync = state.failed_a_sync;
         let applies = |fault: &Fault| match fault.error {
+            FaultKind::Sync => call == Call::Sync && (fault.for_ever || !failed_a_sync),
             FaultKind::Full => call != Call::Read,
             FaultKind::ShortWrite => call == Call::Change && !fault.for_ever,
             FaultKind::Interrupted => !fault.for_ever,
@@ -383,9 +417,20 @@ impl Vfs for Disk {
     }
 
     fn sync_folder(&self, folder: Folder) -> io::Result<()> {
-        let mut state = self.name_call(Call::Sync, true, false)?;
+        let (mut state, fault) = self.call(Call::Sync);
+        let pending = std::mem::take(&mut state.folders.entry(folder).or_default().pending);
+        if matches!(fault, Some(FaultKind::Io | FaultKind::Full | FaultKind::Sync)) {
+            // As with a file: the system shows the changes on, and never writes them.
+            state.failed_a_sync = true;
+            return Err(io::Error::other("the sync failed"));
+        }
+        if fault == Some(FaultKind::TooManyFiles) {
+            // The folder is opened to be synced; nothing was lost by not doing so.
+            state.folders.entry(folder).or_default().pending = pending;
+            return Err(io::Error::other("too many open files"));
+        }
         let names = state.folders.entry(folder).or_default();
-        for change in std::mem::take(&mut names.pending) {
+        for change in pending {
             change.apply(&mut names.durable, false);
         }
         Ok(())
@@ -413,7 +458,7 @@ impl Handle {
                 Some(FaultKind::Interrupted) => continue,
                 Some(FaultKind::Full) => &rest[..rest.len() / 2],
                 Some(FaultKind::ShortWrite) => &rest[..rest.len().div_ceil(2)],
-                Some(FaultKind::TooManyFiles) | None => rest,
+                Some(FaultKind::TooManyFiles | FaultKind::Sync) | None => rest,
             };
             state.files[self.file].write(Write::At(offset + done, part.into()));
             done += part.len();
@@ -479,7 +524,7 @@ impl VFile for Handle {
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.call(Call::Sync);
         let pending = std::mem::take(&mut state.files[self.file].pending);
-        if matches!(fault, Some(FaultKind::Io | FaultKind::Full)) {
+        if matches!(fault, Some(FaultKind::Io | FaultKind::Full | FaultKind::Sync)) {
             state.failed_a_sync = true;
             // The pages are clean now, and their bytes are on no disk: the next sync has nothing to do for them.
             return Err(io::Error::other("the sync failed"));

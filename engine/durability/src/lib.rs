@@ -1,6 +1,7 @@
 //! Checks the durability of Hedgerow on a simulated disk, on the user's own machine.
 
 mod answers;
+mod caller;
 mod check;
 mod damage;
 mod disk;
@@ -8,6 +9,7 @@ pub mod flips;
 pub mod image;
 mod life;
 mod numbers;
+mod pinned;
 mod pipeline;
 mod playback;
 mod scenarios;

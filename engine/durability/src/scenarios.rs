@@ -22,13 +22,24 @@ pub enum Scenario {
     Onward,
     /// A sync fails; a new process goes on with what is in memory; later the power is cut.
     Sync,
-    /// A reader opens while a writer commits and sweeps.
+    /// A reader opens while a writer commits and sweeps; calls of a reader fail; snapshots are kept while a writer goes
+    /// on, also where the system keeps open files.
     Reader,
+    /// The catalog is an older copy than what is published, and what is published may be damaged.
+    Behind,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader];
+    pub const ALL: [Self; 7] = [
+        Self::Crash,
+        Self::Recovery,
+        Self::Fault,
+        Self::Onward,
+        Self::Sync,
+        Self::Reader,
+        Self::Behind,
+    ];
 
     /// Its name.
     #[must_use]
@@ -40,6 +51,7 @@ impl Scenario {
             Self::Onward => "onward",
             Self::Sync => "sync",
             Self::Reader => "reader",
+            Self::Behind => "behind",
         }
     }
 }
@@ -73,7 +85,7 @@ impl Tried {
     }
 }
 
-fn acknowledged(mark: u64) -> usize {
+pub(crate) fn acknowledged(mark: u64) -> usize {
     usize::try_from(mark).unwrap_or(usize::MAX)
 }
 
@@ -94,9 +106,14 @@ impl Life {
             Scenario::Crash => self.crash(moment, number, seed, tried),
             Scenario::Recovery => self.recovery(moment, number, seed, tried),
             Scenario::Fault => self.fault(moment, seed, tried),
-            Scenario::Onward => self.onward(moment, seed, FaultKind::ALL[Numbers(seed).below(5)], tried),
-            Scenario::Sync => self.onward(moment, seed, FaultKind::Io, tried),
-            Scenario::Reader => self.reader(moment, seed, tried),
+            Scenario::Onward => self.carry_on(moment, seed, FaultKind::ALL[Numbers(seed).below(6)], tried),
+            Scenario::Sync => self.carry_on(moment, seed, FaultKind::Sync, tried),
+            Scenario::Reader => {
+                self.reader(moment, seed, tried)?;
+                self.reader_faults(moment, seed, tried)?;
+                self.pinned(moment, seed, tried)
+            }
+            Scenario::Behind => self.behind(moment, seed, tried),
         }
     }
 
@@ -126,7 +143,7 @@ impl Life {
     }
 
     /// The disk and the number of acknowledged states at the beginning of the step in which a moment lies.
-    fn beginning(&self, moment: usize) -> (Disk, usize) {
+    pub(crate) fn beginning(&self, moment: usize) -> (Disk, usize) {
         let mark = self.recorded[moment].1;
         let first = self.recorded.iter().position(|(_, other)| *other == mark).unwrap_or(moment);
         (self.recorded[first].0.killed(), acknowledged(mark))
@@ -158,7 +175,7 @@ impl Life {
         let fault = Fault {
             at: numbers.below(calls) as u64,
             for_ever: numbers.chance(50),
-            error: FaultKind::ALL[numbers.below(5)],
+            error: FaultKind::ALL[numbers.below(6)],
         };
         disk.fail(fault);
         let (known, _) = self.go_on_from(&disk, known, seed, 1);
@@ -171,34 +188,9 @@ impl Life {
     }
 
     /// A bound for the calls that opening and a step take.
-    fn calls_of_a_step(&self, moment: usize) -> usize {
+    pub(crate) fn calls_of_a_step(&self, moment: usize) -> usize {
         let mark = self.recorded[moment].1;
         self.recorded.iter().filter(|(_, other)| *other == mark).count() * 3 + 120
-    }
-
-    /// A call fails; the caller goes on in the same process, or in a new one where the store says that it must; the power
-    /// is cut at a moment after that.
-    fn onward(&self, moment: usize, seed: u64, error: FaultKind, tried: &mut Tried) -> Result<(), String> {
-        let mut numbers = Numbers(seed);
-        let (disk, known) = self.beginning(moment);
-        let at = numbers.below(self.calls_of_a_step(moment)) as u64;
-        disk.fail(Fault { at, for_ever: false, error });
-        let (known, went) = self.go_on_from(&disk, known, seed, 1);
-        tried.faults += 1;
-        tried.failed_syncs += u64::from(disk.failed_a_sync());
-        disk.mend();
-        let restarted = went.is_err() || numbers.chance(50);
-        let disk = if restarted { disk.now().killed() } else { disk };
-        disk.record();
-        disk.mark(known as u64);
-        let (_, went) = self.go_on_from(&disk, known, seed + 1, 2);
-        went.map_err(|error| format!("call {at} failed, and later nothing goes on: {error}"))?;
-        let recorded = disk.recorded();
-        let (state, mark) = &recorded[numbers.below(recorded.len())];
-        tried.states += 1;
-        self.check(&state.cut(numbers.next()), acknowledged(*mark), seed)
-            .map(|_| ())
-            .map_err(|found| format!("call {at} failed with {error:?}, then a crash: {found}"))
     }
 
     fn reader(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
