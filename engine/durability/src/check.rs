@@ -3,6 +3,7 @@
 use crate::answers::{answers, compare};
 use crate::disk::{Disk, State};
 use crate::life::{Model, Step, live, steps};
+use crate::numbers::Numbers;
 use crate::sloppy::{Sloppy, SloppyDisk};
 use hedgerow::{Env, FileName, Merging, OpenError, Quiet, Snapshot, Store, verify};
 use hedgerow_format::file::{FileKind, Whole};
@@ -89,7 +90,13 @@ impl Life {
     }
 
     pub(crate) fn env(&self, disk: &Disk, seed: u64) -> Env {
-        environment(disk, seed, self.sloppy)
+        // Names that were given in the recorded life are not given again.
+        environment(disk, Numbers(!seed).next(), self.sloppy)
+    }
+
+    /// As [`Life::position`]; none where the store says that it cannot answer, because a call fails.
+    pub(crate) fn position_if_said(&self, snapshot: &Snapshot, least: usize, most: usize) -> Result<Option<usize>, String> {
+        if answers(snapshot).is_err() { Ok(None) } else { self.position(snapshot, least, most).map(Some) }
     }
 
     /// Position of what a snapshot says among the states that it may be in.

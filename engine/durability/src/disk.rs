@@ -72,7 +72,7 @@ pub struct State {
 }
 
 /// A file as the running system sees it, as it surely is on the disk, and what was written in between.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct File {
     live: Arc<Vec<u8>>,
     durable: Arc<Vec<u8>>,
@@ -103,6 +103,14 @@ enum Change {
     Link(FileName, usize),
     Unlink(FileName),
     Rename(FileName, FileName, usize),
+}
+
+/// A copy of a disk has no handles.
+impl Clone for File {
+    fn clone(&self) -> Self {
+        let (live, durable) = (Arc::clone(&self.live), Arc::clone(&self.durable));
+        Self { live, durable, pending: self.pending.clone(), open: Arc::default() }
+    }
 }
 
 impl Write {
@@ -162,7 +170,6 @@ impl State {
     #[must_use]
     pub fn killed(&self) -> Disk {
         let (files, folders) = (self.files.clone(), self.folders.clone());
-        let files = files.into_iter().map(|file| File { open: Arc::default(), ..file }).collect();
         Disk::of(Self { files, folders, windows: self.windows, ..Self::default() })
     }
 

@@ -5,7 +5,7 @@ use crate::disk::{Disk, Fault, FaultKind};
 use crate::life::live;
 use crate::numbers::Numbers;
 use crate::playback::Playback;
-use hedgerow::{CommitError, Snapshot, Store};
+use hedgerow::{Snapshot, Store};
 use serde::Serialize;
 
 /// A kind of misfortune.
@@ -103,8 +103,8 @@ impl Life {
     pub fn suffer(&self, scenario: Scenario, moment: usize, number: u64, tried: &mut Tried) -> Result<(), String> {
         let seed = number.wrapping_mul(0x1_0000).wrapping_add(moment as u64);
         match scenario {
-            Scenario::Crash => self.crash(moment, number, seed, tried),
-            Scenario::Recovery => self.recovery(moment, number, seed, tried),
+            Scenario::Crash => self.crash(moment, seed, tried),
+            Scenario::Recovery => self.recovery(moment, seed, tried),
             Scenario::Fault => self.fault(moment, seed, tried),
             Scenario::Onward => self.carry_on(moment, seed, FaultKind::ALL[Numbers(seed).below(6)], tried),
             Scenario::Sync => self.carry_on(moment, seed, FaultKind::Sync, tried),
@@ -117,17 +117,23 @@ impl Life {
         }
     }
 
-    fn crash(&self, moment: usize, number: u64, seed: u64, tried: &mut Tried) -> Result<(), String> {
+    fn crash(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
         let (state, mark) = &self.recorded[moment];
+        // The lowest bits choose what survives: eight in a row try all of that.
+        for variant in 0..8 {
+            tried.states += 1;
+            let checked = self.check(&state.cut(seed * 8 + variant), acknowledged(*mark), seed + variant);
+            checked.map_err(|found| format!("variant {variant}: {found}"))?;
+        }
+        self.check(&state.killed(), acknowledged(*mark), seed).map_err(|found| format!("a kill: {found}"))?;
         tried.states += 1;
-        // The lowest bits of the number choose what survives, so that eight numbers in a row try all of that.
-        self.check(&state.cut(number + seed * 8), acknowledged(*mark), seed).map(|_| ())
+        Ok(())
     }
 
-    fn recovery(&self, moment: usize, number: u64, seed: u64, tried: &mut Tried) -> Result<(), String> {
+    fn recovery(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
         let (state, mark) = &self.recorded[moment];
         let mut numbers = Numbers(seed);
-        let mut disk = if numbers.chance(30) { state.killed() } else { state.cut(number + seed * 8) };
+        let mut disk = if numbers.chance(30) { state.killed() } else { state.cut(numbers.next()) };
         let mut known = acknowledged(*mark);
         for depth in 0..3 {
             disk.record();
@@ -149,23 +155,15 @@ impl Life {
         (self.recorded[first].0.killed(), acknowledged(mark))
     }
 
-    /// Opens what is on a disk and does the next steps; says how many states are acknowledged, and how it went.
-    fn go_on_from(&self, disk: &Disk, known: usize, seed: u64, steps: usize) -> (usize, Result<(), CommitError>) {
-        let Ok(store) = Store::open_or_create_in(self.env(disk, seed)) else { return (known, Ok(())) };
+    /// Opens what is on a disk and does the next step; says how many states are acknowledged then.
+    fn go_on_from(&self, disk: &Disk, known: usize, seed: u64) -> Result<usize, String> {
+        let Ok(store) = Store::open_or_create_in(self.env(disk, seed)) else { return Ok(known) };
         // What was opened was published, and so acknowledged.
-        let least = known.saturating_sub(1);
-        let Ok(found) = self.position(&store.snapshot(), least, known) else { return (known, Ok(())) };
-        let mut known = found + 1;
-        disk.mark(known as u64);
-        for _ in 0..steps {
-            let Some(step) = self.steps.get(known - 1) else { break };
-            if let Err(error) = live(&store, &self.held[known - 1], step) {
-                return (known, Err(error));
-            }
-            known += 1;
-            disk.mark(known as u64);
-        }
-        (known, Ok(()))
+        let Some(found) = self.position_if_said(&store.snapshot(), known.saturating_sub(1), known)? else {
+            return Ok(known);
+        };
+        let done = self.steps.get(found).is_some_and(|step| live(&store, &self.held[found], step).is_ok());
+        Ok(found + 1 + usize::from(done))
     }
 
     fn fault(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
@@ -178,12 +176,13 @@ impl Life {
             error: FaultKind::ALL[numbers.below(6)],
         };
         disk.fail(fault);
-        let (known, _) = self.go_on_from(&disk, known, seed, 1);
+        let named = |what: &str, found: String| format!("{fault:?}, then {what}: {found}");
+        let known = self.go_on_from(&disk, known, seed).map_err(|found| named("the next step", found))?;
         tried.faults += 1;
+        tried.failed_syncs += u64::from(disk.failed_a_sync());
         tried.states += 2;
-        let named = |what: &str, fault_found: String| format!("{fault:?}, then {what}: {fault_found}");
-        self.check(&disk.now().killed(), known, seed).map_err(|found| named("a new process", found))?;
-        self.check(&disk.now().cut(seed), known, seed).map_err(|found| named("a crash", found))?;
+        self.check(&disk.now().killed(), known, seed + 1).map_err(|found| named("a new process", found))?;
+        self.check(&disk.now().cut(seed), known, seed + 1).map_err(|found| named("a crash", found))?;
         Ok(())
     }
 
