@@ -1,0 +1,148 @@
+//! `stats`: counts of what a generation holds.
+
+use crate::error::QueryError;
+use crate::index::guard::{Guard, QueryLimits};
+use crate::projection::Links;
+use crate::snapshot::{Bounded, Snapshot, Space};
+use serde::Serialize;
+
+/// What a generation holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Its number.
+    pub generation: u64,
+    /// Hash over the live content, in hexadecimal: the same whatever history led to it.
+    pub fingerprint: String,
+    /// Live documents.
+    pub documents: u64,
+    /// Live chunks.
+    pub chunks: u64,
+    /// Bytes of live text.
+    pub text_bytes: u64,
+    /// Terms of live chunks, repeated ones included.
+    pub terms: u64,
+    /// Live entities.
+    pub entities: u64,
+    /// Mentions that count.
+    pub mentions: u64,
+    /// Definition links.
+    pub definitions: u64,
+    /// Vector spaces.
+    pub spaces: Vec<SpaceStats>,
+    /// Similarity edges.
+    pub edges: Vec<EdgeStats>,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of all segments.
+    pub segment_bytes: u64,
+    /// Bytes of all projections.
+    pub projection_bytes: u64,
+    /// What answers lack.
+    pub incomplete: Vec<String>,
+}
+
+/// A vector space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpaceStats {
+    /// Its name.
+    pub name: String,
+    /// Its model.
+    pub model: String,
+    /// Components of a vector.
+    pub dimensions: usize,
+    /// Vectors that count.
+    pub vectors: u64,
+}
+
+/// Similarity edges of a space, as their report says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EdgeStats {
+    /// The space.
+    pub space: String,
+    /// Percentile of the threshold.
+    pub percentile: f64,
+    /// Best of either end that a pair must be among.
+    pub top_m: u32,
+    /// The threshold.
+    pub threshold: f32,
+    /// Pairs that were compared.
+    pub pairs: u64,
+    /// Pairs at or above the threshold.
+    pub passed: u64,
+    /// Edges.
+    pub kept: u64,
+    /// Highest degree.
+    pub degree_max: u32,
+    /// Connected components.
+    pub components: u32,
+}
+
+impl Snapshot {
+    /// Counts what the generation holds. Reads every row of documents, lengths and links.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn stats(&self) -> Result<Stats, QueryError> {
+        self.bounded(QueryLimits::default()).stats()
+    }
+}
+
+impl Bounded<'_> {
+    /// See [`Snapshot::stats`](crate::Snapshot::stats). Polls before and after the fingerprint, which reads all text.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn stats(&self) -> Result<Stats, QueryError> {
+        self.guard.poll()?;
+        let counts = self.statistics()?;
+        let mut stats = Stats {
+            generation: self.generation(),
+            fingerprint: format!("{:?}", self.fingerprint()?),
+            documents: counts.documents,
+            chunks: counts.chunks,
+            terms: counts.terms,
+            segments: self.segments().len() as u64,
+            incomplete: self.incomplete(),
+            ..Stats::default()
+        };
+        let mut pace = self.guard.pace();
+        for id in self.document_ids() {
+            pace.step()?;
+            stats.text_bytes += u64::from(self.document(id)?.text_bytes());
+        }
+        let space = |Space { name, model, dimensions, vectors }| SpaceStats { name, model, dimensions, vectors };
+        stats.spaces = self.spaces()?.iter().cloned().map(space).collect();
+        stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
+        stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
+        if let Some(links) = self.links() {
+            count_links(links, &mut stats, &self.guard)?;
+        }
+        for edges in self.edges() {
+            let report = edges.report()?;
+            stats.edges.push(EdgeStats {
+                space: edges.space().to_owned(),
+                percentile: f64::from(report.percentile_thousandths) / 1000.0,
+                top_m: report.top_m,
+                threshold: report.threshold,
+                pairs: report.pairs,
+                passed: report.passed,
+                kept: report.kept,
+                degree_max: report.degree_max,
+                components: report.components,
+            });
+        }
+        Ok(stats)
+    }
+}
+
+fn count_links(links: &Links, stats: &mut Stats, guard: &Guard<'_>) -> Result<(), QueryError> {
+    let entities = links.entities()?.len();
+    stats.entities = entities as u64;
+    let mut pace = guard.pace();
+    for slot in (0..).map(hedgerow_format::EntitySlot).take(entities) {
+        pace.step()?;
+        stats.mentions += links.mentioning(slot)?.len() as u64;
+        stats.definitions += links.definitions(slot)?.len() as u64;
+    }
+    Ok(())
+}
