@@ -17,6 +17,7 @@ mod overlay;
 mod pack;
 mod processes;
 mod regressions;
+mod repair;
 mod retrieval;
 mod store;
 mod stores;

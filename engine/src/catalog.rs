@@ -6,6 +6,7 @@ use crate::storage::{Access, Backend, Env, FileName, Folder, at, at_folder};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::FileEntry;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
+use std::io;
 use std::path::PathBuf;
 
 /// `format`, `store`, `generation`, `random`, `bytes`, `hash`, `next file`.
@@ -93,31 +94,33 @@ impl Catalog {
         read().map_err(|error| damaged(env, &error))
     }
 
-    /// Checks a copy of the catalog in memory: that redb finds it whole, and that it is this store's. Writes nothing.
+    /// What a copy of the catalog in memory says, all of it checked. Writes nothing.
     ///
     /// # Errors
-    /// [`CatalogError`].
-    pub fn check(env: &Env, store: [u8; 16]) -> Result<(), CatalogError> {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let file = env.disk.open(&FileName::Catalog, Access::Read)?;
-            let length = file.len()?;
-            if length > CHECKED_BYTES {
-                return Err(std::io::Error::other("it is larger than a catalog can be"));
+    /// [`OpenError::MissingCatalog`], [`OpenError::CatalogDamaged`] and [`OpenError::Storage`].
+    pub fn read(env: &Env) -> Result<State, OpenError> {
+        let name = FileName::Catalog;
+        let file = match env.disk.open(&name, Access::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenError::MissingCatalog { path: PathBuf::from(env.disk.describe()) });
             }
-            let mut bytes = vec![0; usize::try_from(length).map_err(std::io::Error::other)?];
-            file.read_at(&mut bytes, 0)?;
-            Ok(bytes)
+            opened => opened.map_err(at("open", &name))?,
         };
-        let bytes = read().map_err(|error| CatalogError(error.to_string()))?;
-        if bytes.is_empty() {
-            return Err(CatalogError("it is empty".into()));
+        let length = file.len().map_err(at("read", &name))?;
+        if length == 0 || length > CHECKED_BYTES {
+            let reason = if length == 0 { "it is empty" } else { "it is larger than a catalog can be" };
+            return Err(damaged(env, &CatalogError(reason.into())));
         }
-        let memory = redb::backends::InMemoryBackend::new();
-        let copied = memory.set_len(bytes.len() as u64).and_then(|()| memory.write(0, &bytes));
-        copied.map_err(|error| CatalogError(error.to_string()))?;
-        let database = options().create_with_backend(memory).map_err(CatalogError::new)?;
-        let (state, _) = read_all(&database)?;
-        if state.store == store { Ok(()) } else { Err(CatalogError("it belongs to another store".into())) }
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+        file.read_at(&mut bytes, 0).map_err(at("read", &name))?;
+        let read = || -> Result<State, CatalogError> {
+            let memory = redb::backends::InMemoryBackend::new();
+            let copied = memory.set_len(length).and_then(|()| memory.write(0, &bytes));
+            copied.map_err(|error| CatalogError(error.to_string()))?;
+            let database = options().create_with_backend(memory).map_err(CatalogError::new)?;
+            Ok(read_all(&database)?.0)
+        };
+        read().map_err(|error| damaged(env, &error))
     }
 
     /// Files that no generation names any more and that are still to be removed.

@@ -82,18 +82,14 @@ pub enum OpenError {
         /// The unknown bits.
         features: u64,
     },
-    /// The catalog is gone while segments are there.
-    #[error(
-        "{path} has segments but no catalog.redb: reading still works; restore the file from a copy to write again"
-    )]
+    /// The catalog is gone from a store that was written to.
+    #[error("{path} has lost its catalog.redb: reading still works; `hedgerow repair` makes it again")]
     MissingCatalog {
         /// The path.
         path: PathBuf,
     },
     /// The catalog cannot be believed.
-    #[error(
-        "catalog.redb of {path} is damaged ({reason}): reading still works; restore the file from a copy to write again"
-    )]
+    #[error("catalog.redb of {path} is damaged ({reason}): reading still works; `hedgerow repair` makes it again")]
     CatalogDamaged {
         /// The path.
         path: PathBuf,

@@ -89,7 +89,7 @@ pub use crate::query::{
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
-pub use crate::writer::{Batch, Committed, Compacted, Store, Target};
+pub use crate::writer::{Batch, Committed, Compacted, RepairError, Repaired, Store, Target};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};
 

@@ -3,7 +3,7 @@
 use crate::error::{Damage, OpenError, StorageError};
 use crate::storage::{Access, FileFault, FileName, Folder, VerifiedFile, Vfs, WriteFault, at, at_folder, write_file};
 use hedgerow_format::checksum::hash;
-use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished};
+use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Layout};
 use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use hedgerow_format::section::{SectionKind, Sections};
@@ -58,6 +58,20 @@ pub fn entry_of(head: &Head) -> FileEntry {
         file_bytes: head.manifest_bytes,
         header_hash: head.manifest_hash,
     }
+}
+
+/// What a manifest's own header says of it: the store and the entry that would name it.
+///
+/// # Errors
+/// [`FileFault`].
+pub fn identify(disk: &dyn Vfs, number: u64, random: u64) -> Result<([u8; 16], FileEntry), FileFault> {
+    let name = FileName::Numbered { kind: FileKind::Manifest, number, random };
+    let mapping = disk.open(&name, Access::Read).and_then(|file| file.map());
+    let mapping = mapping.map_err(at("open", &name)).map_err(FileFault::Storage)?;
+    let layout = Layout::parse(FileKind::Manifest, &mapping)
+        .map_err(|source| FileFault::Damage(Damage { file: name.to_string(), source }))?;
+    let file_bytes = layout.header.file_bytes;
+    Ok((layout.header.store, FileEntry { number, random, file_bytes, header_hash: layout.header_hash }))
 }
 
 /// Writes and syncs a manifest, not its folder.

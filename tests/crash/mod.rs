@@ -1,6 +1,6 @@
 //! Power cuts, kills and failing calls at every operation of a store's life: nothing that was acknowledged is lost.
 
-mod disk;
+pub mod disk;
 
 use crate::crash::disk::{Disk, Fault};
 use crate::stores::{PIPELINE, document, entities, relations, texts, vector};

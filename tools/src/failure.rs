@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hedgerow::{
-    BackupError, Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, StorageError,
-    VerifyError,
+    BackupError, Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, RepairError,
+    StorageError, VerifyError,
 };
 
 use crate::read::npy::MatrixError;
@@ -83,6 +83,9 @@ pub enum Failure {
     /// A file of the store is damaged.
     #[error(transparent)]
     File(#[from] Damage),
+    /// The store cannot be repaired.
+    #[error(transparent)]
+    Unrepaired(RepairError),
 }
 
 impl Failure {
@@ -122,7 +125,7 @@ impl Failure {
             // A matrix of another form is a wrong argument, not a failing disk.
             Failure::Usage(_) | Failure::Filter(_) | Failure::Matrix(_) => USAGE,
             Failure::NotFound(_) => NOT_FOUND,
-            Failure::Damaged(_) | Failure::File(_) => DAMAGED,
+            Failure::Damaged(_) | Failure::File(_) | Failure::Unrepaired(_) => DAMAGED,
             Failure::Interrupted => INTERRUPTED,
             Failure::Open(error) => open_code(error),
             Failure::Commit(error) => commit_code(error),
@@ -223,6 +226,18 @@ impl From<VerifyError> for Failure {
         match error {
             VerifyError::Open(error) => Failure::Open(error),
             VerifyError::Cancelled(cancelled) => cancelled.into(),
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<RepairError> for Failure {
+    fn from(error: RepairError) -> Self {
+        match error {
+            RepairError::Open(error) => Failure::Open(error),
+            RepairError::Cancelled(cancelled) => cancelled.into(),
+            RepairError::Facts { .. } | RepairError::NoGeneration { .. } => Failure::Unrepaired(error),
+            // The enum may grow; what it will say is a sentence already.
             other => Failure::Damaged(other.to_string()),
         }
     }

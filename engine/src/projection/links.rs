@@ -126,13 +126,13 @@ impl Links {
         self.row(SectionKind::DefiningOffsets, SectionKind::Defining, chunk.index())
     }
 
-    /// Checks every byte and every invariant.
+    /// Checks every byte and every invariant. One that fails does not count from then on.
     ///
     /// # Errors
     /// The first that is wrong.
     pub fn verify(&self) -> Result<(), Damage> {
-        self.file.check_all()?;
-        validate_links(&self.file, self.entry.chunks_end).map_err(|error| self.file.damage(error))
+        let valid = || validate_links(&self.file, self.entry.chunks_end).map_err(|error| self.file.damage(error));
+        self.conclude(self.file.check_all().and_then(|()| valid()))
     }
 
     fn row(&self, offsets: SectionKind, targets: SectionKind, row: usize) -> Result<U32s<'_>, Damage> {

@@ -50,4 +50,12 @@ impl Opened {
     pub fn check(&self) -> Result<(), &Damage> {
         self.sound.get_or_init(|| self.file.check_all()).as_ref().copied()
     }
+
+    /// Remembers what a check of all bytes and invariants found, so that one that failed does not count.
+    fn conclude(&self, found: Result<(), Damage>) -> Result<(), Damage> {
+        if found.is_err() {
+            self.sound.set(found.clone()).ok();
+        }
+        found
+    }
 }

@@ -1,22 +1,23 @@
-//! The one writer of a store: stage, seal, commit, publish, recover, sweep.
+//! The one writer of a store: stage, seal, commit, publish, recover, repair, sweep.
 
 mod batch;
 mod commit;
 mod compact;
 mod copy;
 mod recover;
+mod repair;
 mod resolve;
 
 pub use batch::{Batch, Target};
 pub use commit::{Committed, Projected};
 pub use compact::Compacted;
+pub use repair::{RepairError, Repaired};
 
 use crate::catalog::{Catalog, State};
 use crate::error::{CommitError, OpenError};
 use crate::planted::{Planted, planted};
 use crate::snapshot::Snapshot;
 use crate::storage::Env;
-use std::fmt::Debug;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -26,7 +27,7 @@ pub struct Store {
     env: Env,
     writer: Mutex<Writer>,
     current: RwLock<Arc<Snapshot>>,
-    _lock: Box<dyn Debug + Send + Sync>,
+    _lock: recover::Lock,
 }
 
 /// What to do where there is no store.
@@ -79,8 +80,12 @@ impl Store {
     }
 
     fn open_with(env: Env, missing: Missing) -> Result<Self, OpenError> {
-        let (lock, writer, snapshot) = recover::open(&env, missing)?;
-        Ok(Self { env, writer: Mutex::new(writer), current: RwLock::new(Arc::new(snapshot)), _lock: lock })
+        let opened = recover::open(&env, missing)?;
+        Ok(Self::opened(env, opened))
+    }
+
+    fn opened(env: Env, (lock, writer, snapshot): recover::Opened) -> Self {
+        Self { env, writer: Mutex::new(writer), current: RwLock::new(Arc::new(snapshot)), _lock: lock }
     }
 
     /// The newest generation.

@@ -15,16 +15,32 @@ use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
 
-type Opened = (Box<dyn Debug + Send + Sync>, Writer, Snapshot);
+/// The lock of a store, held until it is dropped.
+pub(super) type Lock = Box<dyn Debug + Send + Sync>;
+pub(super) type Opened = (Lock, Writer, Snapshot);
 
 /// Takes the lock, finds out what is true, publishes it, and sweeps orphans. A crash anywhere in here changes nothing.
 pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
+    let lock = enter(env, missing)?;
+    let disk = &*env.disk;
+    if !there(disk, FileName::Catalog)? {
+        return Err(if there(disk, FileName::Head)? {
+            OpenError::MissingCatalog { path: PathBuf::from(disk.describe()) }
+        } else {
+            no_head(disk)
+        });
+    }
+    resume(env, lock)
+}
+
+/// Takes the lock, and makes the store where it is not there or was not made to the end.
+pub(super) fn enter(env: &Env, missing: Missing) -> Result<Lock, OpenError> {
     let disk = &*env.disk;
     let path = || PathBuf::from(disk.describe());
     if disk.pack().is_some() {
         return Err(OpenError::Pack { path: path() });
     }
-    if is_bare(disk)? {
+    if is_bare(env)? {
         if !there(disk, FileName::Catalog)? {
             if missing == Missing::Refuse {
                 return Err(no_head(disk));
@@ -37,15 +53,15 @@ pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
     let lock = lock.ok_or_else(|| OpenError::Locked { path: path(), holder: holder(disk) })?;
     remove_unfinished(disk)?;
     // A creation is complete only when HEAD stands; until then it is done again.
-    if is_bare(disk)? {
+    if is_bare(env)? {
         create_store(env)?;
-    } else if !there(disk, FileName::Catalog)? {
-        return Err(if there(disk, FileName::Head)? {
-            OpenError::MissingCatalog { path: path() }
-        } else {
-            no_head(disk)
-        });
     }
+    Ok(lock)
+}
+
+/// From a catalog that is there to an open store.
+pub(super) fn resume(env: &Env, lock: Lock) -> Result<Opened, OpenError> {
+    let disk = &*env.disk;
     for folder in Folder::INNER {
         disk.make_folder(folder).map_err(at_folder("create", folder))?;
     }
@@ -55,7 +71,7 @@ pub(super) fn open(env: &Env, missing: Missing) -> Result<Opened, OpenError> {
         .and_then(|manifest| Snapshot::of_manifest(disk, manifest, None))
         .map_err(fault)?;
     if let Some(features) = snapshot.unknown_features() {
-        return Err(OpenError::ReadOnly { path: path(), features });
+        return Err(OpenError::ReadOnly { path: PathBuf::from(disk.describe()), features });
     }
     // Also where HEAD reads as it should: its name may be in memory only, and the sweep must not come before it.
     if !planted(Planted::NoPublishAtOpen) {
@@ -76,10 +92,22 @@ fn there(disk: &dyn Vfs, name: FileName) -> Result<bool, StorageError> {
     }
 }
 
-/// Whether nothing was ever committed here.
-fn is_bare(disk: &dyn Vfs) -> Result<bool, StorageError> {
-    let segments = disk.list(Folder::Segments).map_err(at_folder("list", Folder::Segments))?;
-    Ok(segments.is_empty() && !there(disk, FileName::Head)?)
+/// Whether nothing was ever committed here: a store that lost files is never taken for one that was not made yet.
+fn is_bare(env: &Env) -> Result<bool, OpenError> {
+    let disk = &*env.disk;
+    let list = |folder: Folder| disk.list(folder).map_err(at_folder("list", folder));
+    if there(disk, FileName::Head)? || !list(Folder::Segments)?.is_empty() {
+        return Ok(false);
+    }
+    let mut manifests = list(Folder::Manifests)?.into_iter().filter_map(|name| FileName::parse(Folder::Manifests, &name));
+    if manifests.any(|name| matches!(name, FileName::Numbered { number, .. } if number > 0)) {
+        return Ok(false);
+    }
+    match Catalog::read(env) {
+        Ok(state) => Ok(state.manifest.number == 0),
+        Err(OpenError::Storage(error)) => Err(error.into()),
+        Err(_) => Ok(true),
+    }
 }
 
 /// Removes what a crash left under names that are given only for a moment.

@@ -14,6 +14,7 @@ mod ingest;
 mod intake;
 mod ls;
 mod render;
+mod repair;
 mod restore;
 mod rm;
 mod show;
@@ -99,6 +100,7 @@ enum Command {
     Restore(restore::Args),
     Stats(stats::Args),
     Verify(verify::Args),
+    Repair(repair::Args),
 }
 
 impl Command {
@@ -120,6 +122,7 @@ impl Command {
             Command::Restore(args) => restore::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
+            Command::Repair(args) => repair::run(args, session),
         }
     }
 
@@ -164,6 +167,7 @@ impl Command {
             Command::Restore(args) => Some(&args.file),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
+            Command::Repair(args) => Some(&args.store),
         }
     }
 }
