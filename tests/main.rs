@@ -23,4 +23,5 @@ mod store;
 mod stores;
 mod terms_oracle;
 mod untrusted;
+mod verify;
 mod wordpiece;

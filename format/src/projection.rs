@@ -108,9 +108,36 @@ impl Csr {
 /// # Errors
 /// The first that is broken.
 pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
-    let entities = file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?;
+    links_findings(file, chunks_end).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// What is wrong with a links projection: the first finding of its entities and of each of its adjacencies.
+pub fn links_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
+    let mut found: Vec<FormatError> = link_entities(file).err().into_iter().collect();
+    let entities = match file.rows::<LinkEntityRow>(SectionKind::LinkEntities) {
+        Ok(entities) => entities.len(),
+        // How long the adjacencies must be, the entities say.
+        Err(_) => return found,
+    };
+    let chunks = to_usize(chunks_end);
+    let by_chunk = |offsets, targets| Csr { offsets, targets, rows: chunks, below: entities };
+    let by_entity = |offsets, targets| Csr { offsets, targets, rows: entities, below: chunks };
+    let mentions = by_chunk(SectionKind::LinkMentionOffsets, SectionKind::LinkMentions);
+    let mentioning = by_entity(SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning);
+    let definitions = by_entity(SectionKind::DefinitionOffsets, SectionKind::Definitions);
+    let defining = by_chunk(SectionKind::DefiningOffsets, SectionKind::Defining);
+    for (csr, back) in [(mentions, mentioning), (definitions, defining)] {
+        let broken = [csr.validate(file).err(), back.validate(file).err()];
+        let sound = broken.iter().all(Option::is_none);
+        found.extend(broken.into_iter().flatten());
+        found.extend(if sound { csr.mirrors(&back, file).err() } else { None });
+    }
+    found
+}
+
+fn link_entities<S: Sections>(file: &S) -> Result<(), FormatError> {
     let mut before = None;
-    for (row, entity) in entities.iter().enumerate() {
+    for (row, entity) in file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?.iter().enumerate() {
         let name = crate::name::name_key_text(file.string(entity.name)?);
         file.string(entity.kind)?;
         let known = entity.flags & !link_flags::ALL == 0 && crate::Key::of_entity(&name).0 == entity.key;
@@ -120,16 +147,7 @@ pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
         }
         before = Some(entity.key);
     }
-    let (chunks, entities) = (to_usize(chunks_end), entities.len());
-    let by_chunk = |offsets, targets| Csr { offsets, targets, rows: chunks, below: entities };
-    let by_entity = |offsets, targets| Csr { offsets, targets, rows: entities, below: chunks };
-    let mentions = by_chunk(SectionKind::LinkMentionOffsets, SectionKind::LinkMentions);
-    let mentioning = by_entity(SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning);
-    let definitions = by_entity(SectionKind::DefinitionOffsets, SectionKind::Definitions);
-    let defining = by_chunk(SectionKind::DefiningOffsets, SectionKind::Defining);
-    [&mentions, &mentioning, &definitions, &defining].into_iter().try_for_each(|csr| csr.validate(file))?;
-    mentions.mirrors(&mentioning, file)?;
-    definitions.mirrors(&defining, file)
+    Ok(())
 }
 
 /// Checks every invariant of an edges projection that covers the chunks below `chunks_end`.
@@ -137,11 +155,18 @@ pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
 /// # Errors
 /// The first that is broken.
 pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    edges_findings(file, chunks_end).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// What is wrong with an edges projection: the first finding of its adjacency, its weights and its report.
+pub fn edges_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
     let chunks = to_usize(chunks_end);
     let csr = Csr { offsets: SectionKind::EdgeOffsets, targets: SectionKind::EdgeTargets, rows: chunks, below: chunks };
-    csr.validate(file)?;
-    csr.mirrors(&csr, file)?;
-    let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
+    let adjacency = csr.validate(file).and_then(|()| csr.mirrors(&csr, file));
+    [adjacency, edge_weights(file), edge_report(file)].into_iter().filter_map(Result::err).collect()
+}
+
+fn edge_weights<S: Sections>(file: &S) -> Result<(), FormatError> {
     let weights = file.section(SectionKind::EdgeWeights)?;
     let targets = file.section(SectionKind::EdgeTargets)?;
     let finite = weights.as_chunks().0.iter().all(|bytes| f32::from_le_bytes(*bytes).is_finite());
@@ -149,6 +174,11 @@ pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
         let section = SectionKind::EdgeWeights.name();
         return Err(FormatError::Invariant { section, rule: "S-EDG-1", row: 0 });
     }
+    Ok(())
+}
+
+fn edge_report<S: Sections>(file: &S) -> Result<(), FormatError> {
+    let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
     match reports.get(0) {
         Some(report) if reports.len() == 1 && report.reserved == 0 => file.string(report.space).map(|_| ()),
         _ => {

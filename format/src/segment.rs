@@ -9,7 +9,7 @@ pub use rows::{
     ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
     SpaceRow, SpellingRow, TermRow, mention_flags,
 };
-pub use validate::validate;
+pub use validate::{findings, validate};
 
 use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};

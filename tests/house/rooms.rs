@@ -21,7 +21,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ingest", &["writer", "snapshot", "segment", "index", "distance", "model", "error"]),
     ("project", &["planted", "writer", "snapshot", "projection", "segment", "index", "distance", "error"]),
     ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
-    ("maintain", &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
+    (
+        "maintain",
+        &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "distance", "storage", "error"],
+    ),
 ];
 
 /// The rooms that do what a caller asks for; none of them knows another.

@@ -1,6 +1,7 @@
 //! Looking after a store: `verify` checks all bytes and all cross-references, `stats` counts, `backup` and `restore` copy.
 
 mod backup;
+mod cross;
 mod stats;
 mod untrusted;
 mod verify;

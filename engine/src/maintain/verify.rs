@@ -43,7 +43,8 @@ pub enum VerifyError {
 }
 
 /// Checks every byte of every file that the published generation names, every invariant of `SPEC.md`, what the files say
-/// about each other, and the catalog, without writing to it. Goes on behind what is wrong. Reads everything once; takes no
+/// about each other, and the catalog, without writing to it; of a pack, that it holds these files and nothing else. Goes on
+/// behind what is wrong. Reads everything once; takes no
 /// lock; memory is 20 bytes a document, and 16 a chunk of the largest segment.
 ///
 /// # Errors
@@ -91,6 +92,15 @@ impl Work<'_> {
 
     /// The generation that `HEAD` names; where that cannot be read, the catalog's. Looks at both.
     fn published(&mut self) -> Result<Option<([u8; 16], FileEntry)>, VerifyError> {
+        if self.env.disk.pack().is_some() {
+            return match manifest::read_head(&*self.env.disk) {
+                Ok(head) => Ok(head.map(|head| (head.store, manifest::entry_of(&head)))),
+                Err(error) => {
+                    self.problem(&error);
+                    Ok(None)
+                }
+            };
+        }
         let catalog = Catalog::read(self.env);
         let state = catalog.as_ref().ok();
         match manifest::read_head(&*self.env.disk) {
@@ -139,6 +149,8 @@ impl Work<'_> {
     fn files(&mut self, manifest: &Manifest) -> Result<(), Cancelled> {
         let segments = manifest.segments.iter().map(|segment| segment.file.file_bytes);
         self.total += segments.chain(manifest.projections.iter().map(|entry| entry.file.file_bytes)).sum::<u64>();
+        let pack = self.env.disk.pack().and_then(|pack| pack.check_all(manifest).err());
+        self.found.problems.extend(pack.map(|damage| damage.to_string()));
         let before = self.found.problems.len();
         for segment in &manifest.segments {
             self.segment(manifest.store, segment);

@@ -4,7 +4,7 @@ use crate::error::Damage;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::projection::{EdgeReportRow, validate_edges};
+use hedgerow_format::projection::{EdgeReportRow, edges_findings, validate_edges};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
 use std::io::{self, Write};
@@ -52,6 +52,15 @@ impl Edges {
         rows.get(0).ok_or_else(|| place(FormatError::Missing { section: SectionKind::EdgeReport.name() }))
     }
 
+    /// The vector space that the report names.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn reported_space(&self) -> Result<&str, Damage> {
+        let space = self.report()?.space;
+        self.file.string(space).map_err(|error| self.file.damage(error))
+    }
+
     /// Name of the vector space.
     #[must_use]
     pub fn space(&self) -> &str {
@@ -68,6 +77,26 @@ impl Edges {
         let targets = self.file.u32s(SectionKind::EdgeTargets).map_err(place)?.slice(range.clone());
         let weights = self.file.u32s(SectionKind::EdgeWeights).map_err(place)?.slice(range);
         Ok(targets.iter().zip(weights.iter()).map(|(target, bits)| (ChunkId(target), f32::from_bits(bits))))
+    }
+
+    /// How similar a chunk is to another one, if there is an edge. Halves the chunk's edges.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn weight(&self, chunk: ChunkId, other: ChunkId) -> Result<Option<f32>, Damage> {
+        let place = |error| self.file.damage(error);
+        let range = self.file.u32s(SectionKind::EdgeOffsets).map_err(place)?.row(chunk.index());
+        let targets = self.file.u32s(SectionKind::EdgeTargets).map_err(place)?.slice(range.clone());
+        let weights = self.file.u32s(SectionKind::EdgeWeights).map_err(place)?.slice(range);
+        Ok(targets.position_of(other.0).and_then(|position| weights.get(position)).map(f32::from_bits))
+    }
+
+    /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.
+    #[must_use]
+    pub fn findings(&self) -> Vec<FormatError> {
+        let broken = edges_findings(&self.file, self.entry.chunks_end).into_iter();
+        let broken = broken.filter(|error| !matches!(error, FormatError::Checksum { .. }));
+        self.file.faults().into_iter().chain(broken).collect()
     }
 
     /// Checks every byte and every invariant. One that fails does not count from then on.

@@ -4,7 +4,7 @@ use crate::error::Damage;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::projection::{LinkEntityRow, validate_links};
+use hedgerow_format::projection::{LinkEntityRow, links_findings, validate_links};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U32s};
 use std::io::{self, Write};
@@ -124,6 +124,14 @@ impl Links {
     /// [`Damage`].
     pub fn defining(&self, chunk: ChunkId) -> Result<U32s<'_>, Damage> {
         self.row(SectionKind::DefiningOffsets, SectionKind::Defining, chunk.index())
+    }
+
+    /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.
+    #[must_use]
+    pub fn findings(&self) -> Vec<FormatError> {
+        let broken = links_findings(&self.file, self.entry.chunks_end).into_iter();
+        let broken = broken.filter(|error| !matches!(error, FormatError::Checksum { .. }));
+        self.file.faults().into_iter().chain(broken).collect()
     }
 
     /// Checks every byte and every invariant. One that fails does not count from then on.

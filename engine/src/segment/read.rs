@@ -406,6 +406,15 @@ impl Segment {
         segment::validate(&self.file, self.entry.shape()).map_err(|error| self.file.damage(error))
     }
 
+    /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.
+    #[must_use]
+    pub fn findings(&self) -> Vec<FormatError> {
+        let mut found = self.file.faults();
+        let broken = segment::findings(&self.file, self.entry.shape());
+        found.extend(broken.into_iter().filter(|error| !matches!(error, FormatError::Checksum { .. })));
+        found
+    }
+
     fn section(&self, kind: SectionKind) -> Result<&[u8], Damage> {
         self.file.section(kind).map_err(|error| self.file.damage(error))
     }

@@ -4,9 +4,11 @@ use crate::error::{Damage, OpenError, StorageError};
 use crate::planted::{Planted, planted};
 use crate::storage::{Access, FileName, Mapping, Vfs, at};
 use hedgerow_format::FormatError;
+use hedgerow_format::checksum::BLOCK_BYTES;
 use hedgerow_format::file::{FileKind, Layout};
 use hedgerow_format::manifest::FileEntry;
 use hedgerow_format::section::{SectionKind, Sections};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open, mapped file with its header and tables checked.
@@ -91,6 +93,53 @@ impl VerifiedFile {
     #[must_use]
     pub fn damage(&self, source: FormatError) -> Damage {
         Damage { file: self.name.to_string(), source }
+    }
+
+    /// Everything that is wrong with its bytes: each damaged block or, where there is none, padding that is not zero.
+    #[must_use]
+    pub fn faults(&self) -> Vec<FormatError> {
+        let blocks = 0..self.layout.block_count();
+        let faults: Vec<_> = blocks.filter_map(|block| self.layout.check_block(&self.mapping, block).err()).collect();
+        if faults.is_empty() { self.layout.check_all(&self.mapping).err().into_iter().collect() } else { faults }
+    }
+
+    /// A sentence that says what is wrong, in which sections, and at which offset of the file.
+    #[must_use]
+    pub fn sentence(&self, error: FormatError) -> String {
+        let start = |range: &Range<usize>| range.start as u64;
+        let named = |name: &str| self.layout.sections().iter().find(|section| section.kind.name() == name);
+        let place = match &error {
+            FormatError::Checksum { offset, .. } => {
+                let end = (offset / BLOCK_BYTES + 1) * BLOCK_BYTES;
+                let touched = self.layout.sections().iter();
+                let touched = touched.filter(|section| start(&section.range) < end && section.range.end as u64 > *offset);
+                let names: Vec<&str> = touched.map(|section| section.kind.name()).collect();
+                Some((if names.is_empty() { "padding".to_owned() } else { names.join(", ") }, *offset))
+            }
+            FormatError::Invariant { section, row, .. } => named(section).map(|found| {
+                let offset = start(&found.range) + row * u64::from(found.kind.element_bytes());
+                ((*section).to_owned(), offset)
+            }),
+            FormatError::Shape { section, .. } => named(section).map(|found| ((*section).to_owned(), start(&found.range))),
+            _ => None,
+        };
+        match place {
+            Some((sections, offset)) => format!("{} (section {sections}; offset {offset})", self.damage(error)),
+            None => self.damage(error).to_string(),
+        }
+    }
+
+    /// Section and offset of an element.
+    #[must_use]
+    pub fn place(&self, kind: SectionKind, element: usize) -> String {
+        let start = self.layout.section(kind).map_or(0, |range| range.start as u64);
+        let offset = start.saturating_add((element as u64).saturating_mul(u64::from(kind.element_bytes())));
+        format!("section {}; offset {offset}", kind.name())
+    }
+
+    /// The sections that it has.
+    pub fn sections(&self) -> impl Iterator<Item = SectionKind> {
+        self.layout.sections().iter().map(|section| section.kind)
     }
 
     /// Checks every byte of the file.

@@ -17,14 +17,20 @@ const TEXT_READ_BYTES: u64 = 1 << 20;
 /// # Errors
 /// The first that is broken, with its number and row. Time and memory are linear in the file's length.
 pub fn validate<S: Sections>(segment: &S, shape: SegmentShape) -> Result<(), FormatError> {
-    documents_and_chunks(segment, shape)?;
-    ids::validate(segment, shape)?;
-    text(segment)?;
-    entities_and_mentions(segment, shape)?;
-    relations(segment, shape)?;
-    terms(segment, shape)?;
-    vectors(segment, shape)?;
-    tombstones(segment, shape)
+    checks().into_iter().try_for_each(|check| check(segment, shape))
+}
+
+/// What is wrong with each group of sections: documents and chunks, ids, text, mentions, relations, terms, vectors, tombstones.
+/// The first finding of each group, so that damage in one does not hide what is wrong with another.
+pub fn findings<S: Sections>(segment: &S, shape: SegmentShape) -> Vec<FormatError> {
+    checks().into_iter().filter_map(|check| check(segment, shape).err()).collect()
+}
+
+type Check<S> = fn(&S, SegmentShape) -> Result<(), FormatError>;
+
+fn checks<S: Sections>() -> [Check<S>; 8] {
+    let ids = ids::validate;
+    [documents_and_chunks, ids, |file, _| text(file), entities_and_mentions, relations, terms, vectors, tombstones]
 }
 
 fn broken(section: SectionKind, rule: &'static str, row: usize) -> FormatError {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use hedgerow::{Repaired, Store};
 
-use crate::command::render::layout::{grouped, width, wrap};
+use crate::command::render::layout::grouped;
+use crate::command::verify::list;
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
@@ -46,10 +47,5 @@ fn human(out: &mut dyn Write, repaired: &Repaired) -> io::Result<()> {
         return writeln!(out, "generation {generation}; there was nothing to repair");
     }
     writeln!(out, "generation {generation}; made again:")?;
-    for what in &made {
-        for (line, number) in wrap(what, width() - 4).iter().zip(0..) {
-            writeln!(out, "  {} {line}", if number == 0 { "✔" } else { " " })?;
-        }
-    }
-    Ok(())
+    list(out, "✔", &made)
 }

@@ -48,13 +48,25 @@ fn human(out: &mut dyn Write, verified: &Verified) -> io::Result<()> {
     let files = counted(verified.files, "file", "files");
     let read = format!("generation {}: {files}, {} read", verified.generation, byte_size(verified.bytes));
     if verified.problems.is_empty() {
-        return writeln!(out, "{read}; everything is as it must be");
+        writeln!(out, "{read}; everything is as it must be")?;
+    } else {
+        let problems = counted(verified.problems.len() as u64, "problem", "problems");
+        writeln!(out, "{read}; {problems}:")?;
+        list(out, "✗", &verified.problems)?;
     }
-    let problems = counted(verified.problems.len() as u64, "problem", "problems");
-    writeln!(out, "{read}; {problems}:")?;
-    for problem in &verified.problems {
-        for (line, number) in wrap(problem, width() - 4).iter().zip(0..) {
-            writeln!(out, "  {} {line}", if number == 0 { "✗" } else { " " })?;
+    if !verified.orphans.is_empty() {
+        let orphans = counted(verified.orphans.len() as u64, "file is", "files are");
+        writeln!(out, "{orphans} of another generation; the next command that writes removes what is left over:")?;
+        list(out, "·", &verified.orphans)?;
+    }
+    Ok(())
+}
+
+/// A list whose entries may take several lines.
+pub fn list(out: &mut dyn Write, mark: &str, entries: &[String]) -> io::Result<()> {
+    for entry in entries {
+        for (line, number) in wrap(entry, width() - 4).iter().zip(0..) {
+            writeln!(out, "  {} {line}", if number == 0 { mark } else { " " })?;
         }
     }
     Ok(())
