@@ -129,7 +129,7 @@ impl Work<'_> {
         match fault {
             FileFault::Storage(error) => self.problem(&error),
             FileFault::Damage(damage) => match damage.source {
-                FormatError::Hash { what: "the section and block tables" } => {
+                FormatError::Hash { what: "the section and block tables", .. } => {
                     self.problem(&format!("{damage} (at the end of the file)"));
                 }
                 FormatError::Shape { .. } | FormatError::Invariant { .. } => self.problem(&damage),

@@ -144,7 +144,8 @@ impl Command {
             | Command::Backup(_)
             | Command::Restore(_)
             | Command::Stats(_)
-            | Command::Verify(_) => false,
+            | Command::Verify(_)
+            | Command::Repair(_) => false,
         }
     }
 
