@@ -42,7 +42,11 @@ fn sound() -> (Place, Said) {
 }
 
 fn named(store: &Path, ending: &str) -> Vec<PathBuf> {
-    files(store).into_keys().filter(|name| name.to_string_lossy().ends_with(ending)).map(|name| store.join(name)).collect()
+    files(store)
+        .into_keys()
+        .filter(|name| name.to_string_lossy().ends_with(ending))
+        .map(|name| store.join(name))
+        .collect()
 }
 
 /// Repairs, refreshes, and finds everything as it was.

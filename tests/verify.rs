@@ -76,7 +76,13 @@ fn parts(path: &Path, kind: FileKind) -> Parts {
     layout.sections().iter().map(part).collect()
 }
 
-fn build(path: &Path, kind: FileKind, store: [u8; 16], entry: FileEntry, sections: &[(SectionKind, Vec<u8>)]) -> FileEntry {
+fn build(
+    path: &Path,
+    kind: FileKind,
+    store: [u8; 16],
+    entry: FileEntry,
+    sections: &[(SectionKind, Vec<u8>)],
+) -> FileEntry {
     let identity = FileIdentity { kind, store, number: entry.number, random: entry.random };
     let mut file = FileBuilder::new(Cursor::new(Vec::new()), identity).expect("memory takes it");
     for (kind, bytes) in sections {

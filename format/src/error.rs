@@ -23,7 +23,9 @@ pub enum FormatError {
         found: u16,
     },
     /// A feature that a reader must know and this program doesn't.
-    #[error("uses features {found:#x}, says its header at offset 16, that this program does not know: use a newer version of Hedgerow")]
+    #[error(
+        "uses features {found:#x}, says its header at offset 16, that this program does not know: use a newer version of Hedgerow"
+    )]
     Features {
         /// The unknown bits.
         found: u64,
@@ -51,7 +53,9 @@ pub enum FormatError {
         found: u32,
     },
     /// A hash that does not match: the file is not the one that was meant.
-    #[error("the BLAKE3 hash of {what} at offset {offset} is not the one that was written down: another file, or damage")]
+    #[error(
+        "the BLAKE3 hash of {what} at offset {offset} is not the one that was written down: another file, or damage"
+    )]
     Hash {
         /// The structure that was hashed.
         what: &'static str,

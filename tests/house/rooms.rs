@@ -23,7 +23,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
     (
         "maintain",
-        &["writer", "snapshot", "catalog", "manifest", "projection", "segment", "index", "distance", "storage", "error"],
+        &[
+            "writer",
+            "snapshot",
+            "catalog",
+            "manifest",
+            "projection",
+            "segment",
+            "index",
+            "distance",
+            "storage",
+            "error",
+        ],
     ),
 ];
 

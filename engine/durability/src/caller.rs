@@ -37,7 +37,8 @@ impl Life {
         let store = self.opened(&disk, seed)?;
         let at = self.position(&store.snapshot(), known.saturating_sub(1), known)?;
         let pinned = store.snapshot();
-        let fault = Fault { at: numbers.below(self.calls_of_a_step(moment)) as u64, for_ever: numbers.chance(30), error };
+        let fault =
+            Fault { at: numbers.below(self.calls_of_a_step(moment)) as u64, for_ever: numbers.chance(30), error };
         disk.fail(fault);
         tried.faults += 1;
         let mut caller = Caller { life: self, disk, at, most: at };
@@ -60,7 +61,8 @@ impl Life {
         for at in 0.. {
             let fault = Fault { at, for_ever: seed % 2 == 0, error };
             disk.fail(fault);
-            let said = Snapshot::open_in(&disk).map(|snapshot| self.position(&snapshot, known.saturating_sub(1), known));
+            let said =
+                Snapshot::open_in(&disk).map(|snapshot| self.position(&snapshot, known.saturating_sub(1), known));
             tried.faults += 1;
             match said {
                 Ok(Err(found)) => return Err(format!("{fault:?}: S7: {found}")),
@@ -140,7 +142,8 @@ impl Caller<'_> {
         disk.record();
         disk.mark(at as u64 + 1);
         let store = life.opened(&disk, seed + 1)?;
-        let mut found = life.position(&store.snapshot(), at, most).map_err(|found| format!("a new process: {found}"))?;
+        let mut found =
+            life.position(&store.snapshot(), at, most).map_err(|found| format!("a new process: {found}"))?;
         disk.mark(found as u64 + 1);
         for _ in 0..STEPS_ONWARD {
             let Some(step) = life.steps.get(found) else { break };

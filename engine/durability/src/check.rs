@@ -95,7 +95,12 @@ impl Life {
     }
 
     /// As [`Life::position`]; none where the store says that it cannot answer, because a call fails.
-    pub(crate) fn position_if_said(&self, snapshot: &Snapshot, least: usize, most: usize) -> Result<Option<usize>, String> {
+    pub(crate) fn position_if_said(
+        &self,
+        snapshot: &Snapshot,
+        least: usize,
+        most: usize,
+    ) -> Result<Option<usize>, String> {
         if answers(snapshot).is_err() { Ok(None) } else { self.position(snapshot, least, most).map(Some) }
     }
 

@@ -64,12 +64,14 @@ impl Life {
         let (older, _) = &self.recorded[moment - back];
         disk.put_back(older, &FileName::Catalog);
         tried.states += 1;
-        let damaged = if numbers.chance(50) { self.damage_one(&disk, older.names().collect(), &mut numbers) } else { None };
+        let damaged =
+            if numbers.chance(50) { self.damage_one(&disk, older.names().collect(), &mut numbers) } else { None };
         let Some(damaged) = damaged else {
             let checked = self.check(&disk, acknowledged(*mark), seed).map(|_| ());
             return checked.map_err(|found| format!("the catalog is {back} calls behind: {found}"));
         };
-        self.damaged_behind(&disk, seed).map_err(|found| format!("{damaged}, the catalog is {back} calls behind: {found}"))
+        self.damaged_behind(&disk, seed)
+            .map_err(|found| format!("{damaged}, the catalog is {back} calls behind: {found}"))
     }
 
     /// Flips a bit of a file that the older state does not have.
@@ -92,7 +94,8 @@ impl Life {
         let published = Snapshot::open_in(disk).map(|snapshot| snapshot.generation()).unwrap_or(0);
         let Ok(store) = Store::open_in(self.env(disk, seed)) else { return Ok(()) };
         let before = store.snapshot();
-        let at = self.position(&before, 0, self.steps.len()).map_err(|found| format!("opened all the same: {found}"))?;
+        let at =
+            self.position(&before, 0, self.steps.len()).map_err(|found| format!("opened all the same: {found}"))?;
         let Some(step) = self.steps.get(at) else { return Ok(()) };
         live(&store, &self.held[at], step).map_err(|error| format!("{step:?} fails: {error}"))?;
         let (old, new) = (before.generation(), store.snapshot().generation());

@@ -31,15 +31,8 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Crash,
-        Self::Recovery,
-        Self::Fault,
-        Self::Onward,
-        Self::Sync,
-        Self::Reader,
-        Self::Behind,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader, Self::Behind];
 
     /// Its name.
     #[must_use]

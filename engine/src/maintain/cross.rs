@@ -92,7 +92,10 @@ fn metadata(segment: &Segment, file: &str, found: &mut Findings) -> Result<(), D
         }
         Ok(())
     };
-    documents.iter().enumerate().try_for_each(|(row, document)| check(SectionKind::Documents, row, document.metadata))?;
+    documents
+        .iter()
+        .enumerate()
+        .try_for_each(|(row, document)| check(SectionKind::Documents, row, document.metadata))?;
     chunks.iter().enumerate().try_for_each(|(row, chunk)| check(SectionKind::Chunks, row, chunk.metadata))
 }
 
@@ -141,7 +144,9 @@ fn vectors(
         for row in view.components.chunks_exact((view.dimensions * 4).max(1)) {
             let row: Vec<f32> = row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
             if (distance::dot(&row, &row) - 1.0).abs() > 1e-3 {
-                found.add(file, "has a vector that is not of length one", || segment.file().place(SectionKind::Vectors, first));
+                found.add(file, "has a vector that is not of length one", || {
+                    segment.file().place(SectionKind::Vectors, first)
+                });
             }
             first += view.dimensions;
         }

@@ -99,7 +99,8 @@ fn is_bare(env: &Env) -> Result<bool, OpenError> {
     if there(disk, FileName::Head)? || !list(Folder::Segments)?.is_empty() {
         return Ok(false);
     }
-    let mut manifests = list(Folder::Manifests)?.into_iter().filter_map(|name| FileName::parse(Folder::Manifests, &name));
+    let mut manifests =
+        list(Folder::Manifests)?.into_iter().filter_map(|name| FileName::parse(Folder::Manifests, &name));
     if manifests.any(|name| matches!(name, FileName::Numbered { number, .. } if number > 0)) {
         return Ok(false);
     }

@@ -39,7 +39,9 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         0 => Ok(Outcome::Done),
         problems => {
             let problems = counted(problems, "problem", "problems");
-            Err(Failure::Damaged(format!("{problems}; `hedgerow repair` makes again what can be, or says what is lost")))
+            Err(Failure::Damaged(format!(
+                "{problems}; `hedgerow repair` makes again what can be, or says what is lost"
+            )))
         }
     }
 }
