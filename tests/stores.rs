@@ -3,7 +3,7 @@
 pub use crate::models::{Capitals, Letters, MODELS, PIPELINE};
 
 use hedgerow::{
-    Batch, Committed, Context, Document, Listing, Question, Quiet, Snapshot, Staged, StagedVector, Store, Strategy,
+    Batch, Committed, Context, Document, Env, Listing, Question, Quiet, Snapshot, Staged, StagedVector, Store, Strategy,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use std::collections::BTreeMap;
@@ -27,6 +27,13 @@ impl Place {
 
     pub fn open(&self) -> Store {
         Store::open_or_create(self.path()).expect("the store opens")
+    }
+
+    /// A store whose segments stay as their commits wrote them.
+    pub fn open_unmerged(&self) -> Store {
+        let mut env = Env::folder(&self.path()).expect("it is a folder");
+        env.merging.bytes = 0;
+        Store::open_or_create_in(env).expect("the store opens")
     }
 
     pub fn read(&self) -> Snapshot {

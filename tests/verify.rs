@@ -21,7 +21,7 @@ fn verified(place: &Place) -> Verified {
 /// Two segments of which the second replaces a document, a relation and metadata in each; links and edges.
 fn filled() -> Place {
     let place = Place::new();
-    let store = place.open();
+    let store = place.open_unmerged();
     let told = |key: &str, text: &str| {
         let mut given = document(key, text);
         given.metadata.insert("n".into(), 1.into());

@@ -130,6 +130,7 @@ pub struct Merging {
     /// Neighbouring segments of one level that are merged into one of a higher; at least 2.
     pub fanout: usize,
     /// Bytes of segments that are merged at once at most. One segment that is a third dead is rewritten whatever its size.
+    /// With 0 nothing is merged or rewritten before it is asked for.
     pub bytes: u64,
 }
 

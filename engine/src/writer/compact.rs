@@ -166,6 +166,9 @@ fn neighbours(entries: &[SegmentEntry], position: usize, bytes: u64) -> Range<us
 /// What is best rewritten now: a segment of which a third is dead; else a run of `fanout` neighbours of one level, with
 /// the smaller ones between them, on the highest level where there is one.
 fn choose(snapshot: &Snapshot, merging: Merging) -> Result<Option<Range<usize>>, Damage> {
+    if merging.bytes == 0 {
+        return Ok(None);
+    }
     let entries = &snapshot.manifest().segments;
     for position in 0..entries.len() {
         let (dead, rows) = snapshot.dead_rows(position)?;
