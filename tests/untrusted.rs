@@ -5,11 +5,11 @@ use crate::command::command;
 use crate::damage::{answers_of, sound};
 use crate::stores::{Place, files, put};
 use hedgerow::{BackupOptions, Limits, OpenError, Quiet, Reading, RealDisk, Snapshot, Store};
-use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind};
+use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Whole};
 use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest, SegmentEntry};
 use hedgerow_format::pack::Pack;
-use hedgerow_format::section::SectionKind;
+use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::SegmentShape;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -192,16 +192,17 @@ fn text_that_unpacks_to_much_more_is_refused_before_it_is_unpacked() {
 
 /// A store of nothing but `HEAD` and a manifest of these bytes, and a pack of the same.
 fn forged(place: &Place, manifest: &Manifest, archived: &[u8]) -> [PathBuf; 2] {
-    let identity = FileIdentity { kind: FileKind::Manifest, store: manifest.store, number: 1, random: 2 };
+    let identity =
+        FileIdentity { kind: FileKind::Manifest, store: manifest.store, number: manifest.generation, random: 2 };
     let mut file = FileBuilder::new(Vec::new(), identity).expect("a vector takes all");
     file.section(SectionKind::Manifest, archived).expect("a vector takes all");
     let (finished, mut bytes) = file.finish().expect("a vector takes all");
     bytes[..256].copy_from_slice(&finished.header);
-    let head = Head::new(manifest.store, 1, 2, finished.file_bytes, finished.header_hash);
+    let head = Head::new(manifest.store, manifest.generation, 2, finished.file_bytes, finished.header_hash);
     let folder = place.path();
     fs::create_dir_all(folder.join("manifests")).expect("it can be made");
     fs::write(folder.join("HEAD"), head.to_bytes()).expect("it can be written");
-    let name = format!("manifests/{:016x}-{:016x}.man", 1, 2);
+    let name = format!("manifests/{:016x}-{:016x}.man", manifest.generation, 2);
     fs::write(folder.join(name), &bytes).expect("it can be written");
     let pack = Pack::of(head, &Manifest::default()).expect("it fits");
     let mut packed = pack.front();
@@ -259,6 +260,21 @@ fn a_manifest_that_claims_what_is_not_there_is_refused() {
     for path in forged(&place, &base, &base.to_bytes().expect("it fits")) {
         open(&path, Limits::default()).expect("it is an empty store");
     }
+}
+
+#[test]
+fn files_that_are_whole_and_contradict_each_other_are_refused() {
+    let (place, [folder, _]) = both();
+    let bytes = fs::read(file(&folder, ".man")).expect("it is there");
+    let whole = Whole::open(FileKind::Manifest, &bytes).expect("it is sound");
+    let archived = whole.section(SectionKind::Manifest).expect("it has one");
+    let mut manifest = Manifest::from_bytes(archived).expect("it is sound");
+    let edges = manifest.projections.iter_mut().find(|entry| entry.kind == FileKind::Edges.number());
+    edges.expect("there is one").top_m += 1;
+    forged(&place, &manifest, &manifest.to_bytes().expect("it fits"));
+    Snapshot::open(&folder).expect("where it is trusted, no one asks");
+    let error = refused(&folder);
+    assert!(matches!(error, OpenError::Contradiction { .. }), "{error}");
 }
 
 #[test]

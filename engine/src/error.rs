@@ -96,6 +96,12 @@ pub enum OpenError {
         /// What redb says.
         reason: String,
     },
+    /// Each file is whole, but one says of another what is not so.
+    #[error("the files of the store do not fit together: {reason}")]
+    Contradiction {
+        /// What does not fit.
+        reason: String,
+    },
     /// It has more than a store may have that is not trusted.
     #[error("{found} {what}, and {limit} are allowed where the store is not trusted")]
     TooMuch {

@@ -100,7 +100,12 @@ impl Failure {
         let is_inside = match self {
             Failure::Damaged(_)
             | Failure::File(_)
-            | Failure::Open(OpenError::Damaged(_) | OpenError::Storage(_) | OpenError::TooMuch { .. })
+            | Failure::Open(
+                OpenError::Damaged(_)
+                | OpenError::Storage(_)
+                | OpenError::TooMuch { .. }
+                | OpenError::Contradiction { .. },
+            )
             | Failure::Query(QueryError::Damaged(_)) => true,
             Failure::Commit(error) => matches!(
                 error,
@@ -151,6 +156,7 @@ fn open_code(error: &OpenError) -> u8 {
         | OpenError::NoHead { .. }
         | OpenError::Unfinished { .. }
         | OpenError::TooMuch { .. }
+        | OpenError::Contradiction { .. }
         | OpenError::ReadOnly { .. }
         | OpenError::MissingCatalog { .. }
         | OpenError::CatalogDamaged { .. }

@@ -1,6 +1,8 @@
 //! Opens what a stranger made: nothing of it is believed before all of it was read into memory and checked.
 
 use crate::error::OpenError;
+use crate::index::control::Quiet;
+use crate::maintain::cross;
 use crate::manifest;
 use crate::segment::Segment;
 use crate::snapshot::{Snapshot, no_head};
@@ -73,7 +75,7 @@ fn within(what: &'static str, found: u64, limit: u64) -> Result<(), OpenError> {
 
 impl Snapshot {
     /// Opens a store or a pack that a stranger made. Files are read into memory, never mapped, and every byte, every
-    /// numbered invariant of `SPEC.md` and every projection is checked before this returns: what would otherwise be left
+    /// numbered invariant of `SPEC.md`, every projection and what the files say about each other is checked before this returns: what would otherwise be left
     /// out or told later is an error here. Links, pipes and devices are refused, in place of the store and of everything
     /// in it; the catalog is not looked at. Takes as much memory as the files are long, and reads each once.
     ///
@@ -99,7 +101,12 @@ impl Snapshot {
         let links = snapshot.links().map_or(Ok(0), |links| links.entities().map(|entities| entities.len()))?;
         within("entities of the links projection", links as u64, limits.entities)?;
         snapshot.verify_projections(&[])?;
-        Ok(snapshot)
+        let projections = &snapshot.manifest().projections;
+        let sound = projections.iter().map(|projection| projection.file.number).collect();
+        match cross::problems(&snapshot, &sound, &Quiet).as_deref() {
+            Ok([first, ..]) => Err(OpenError::Contradiction { reason: first.clone() }),
+            _ => Ok(snapshot),
+        }
     }
 }
 

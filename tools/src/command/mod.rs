@@ -134,7 +134,8 @@ impl Command {
             | Command::Import(_)
             | Command::Edges(_)
             | Command::Rm(_)
-            | Command::Compact(_) => true,
+            | Command::Compact(_)
+            | Command::Repair(_) => true,
             Command::Ask(_)
             | Command::Compare(_)
             | Command::Expand(_)
@@ -144,8 +145,7 @@ impl Command {
             | Command::Backup(_)
             | Command::Restore(_)
             | Command::Stats(_)
-            | Command::Verify(_)
-            | Command::Repair(_) => false,
+            | Command::Verify(_) => false,
         }
     }
 
