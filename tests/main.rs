@@ -1,6 +1,8 @@
 //! Every test that crosses a crate's border: what the house asks of the code, and what the store promises its callers.
 
 mod backup;
+#[path = "../fuzz/src/checks/mod.rs"]
+mod checks;
 mod command;
 mod corpus;
 mod crash;

@@ -39,15 +39,11 @@ pub enum Planted {
     Renumbered,
     /// A compaction loses the last document.
     DocumentDropped,
-    /// A section is marked as checked before it is.
-    BelievedTooEarly,
-    /// A commit looks at what there is before it has the lock.
-    LockedTooLate,
 }
 
 #[cfg(feature = "planted")]
 impl Planted {
-    /// All that one thread by itself can show.
+    /// All of them.
     pub const ALL: [Self; 16] = [
         Self::CommitBeforeFolders,
         Self::PublishBeforeCommit,
@@ -66,8 +62,6 @@ impl Planted {
         Self::Renumbered,
         Self::DocumentDropped,
     ];
-    /// Those that only a schedule of several threads shows.
-    pub const SCHEDULED: [Self; 2] = [Self::BelievedTooEarly, Self::LockedTooLate];
 }
 
 thread_local! {

@@ -15,8 +15,10 @@ mod playback;
 mod scenarios;
 mod sloppy;
 
+pub use crate::answers::compare;
 pub use crate::check::Life;
 pub use crate::disk::{Disk, Fault, FaultKind, State};
+pub use crate::life::{Change, Held, Model, Step, changed, live};
 pub use crate::pipeline::{Capitals, Letters, MODELS, PIPELINE, document, unit_vector};
 pub use crate::scenarios::{Scenario, Tried};
 pub use crate::sloppy::Sloppy;

@@ -18,9 +18,8 @@ use crate::error::{CommitError, OpenError};
 use crate::planted::{Planted, planted};
 use crate::snapshot::Snapshot;
 use crate::storage::Env;
-use crate::storage::sync::{Mutex, MutexGuard, RwLock};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// An open store: one writer, any number of snapshots.
 #[derive(Debug)]
@@ -104,9 +103,8 @@ impl Store {
     /// # Errors
     /// [`CommitError`]. After [`CommitError::Unknown`] the store refuses to write until it is opened again.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
-        let early = planted(Planted::LockedTooLate).then(|| self.snapshot());
         let mut writer = self.lock()?;
-        let before = early.unwrap_or_else(|| self.snapshot());
+        let before = self.snapshot();
         let resolved = resolve::resolve(&before, batch)?;
         if resolved.is_empty() {
             return Ok(resolved.unchanged(before.generation()));

@@ -21,6 +21,8 @@ mod show;
 mod stats;
 mod verify;
 
+pub use crate::command::intake::files::text_document;
+
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -40,9 +40,9 @@ pub enum MatrixError {
 
 /// A two-dimensional matrix of f32 or f16, little-endian, in C order; opening reads the header only.
 #[derive(Debug)]
-pub struct Matrix {
+pub struct Matrix<R = BufReader<File>> {
     path: PathBuf,
-    file: BufReader<File>,
+    file: R,
     number: Number,
     rows: u64,
     columns: usize,
@@ -53,11 +53,21 @@ impl Matrix {
     ///
     /// # Errors
     /// When the file cannot be read, is no such matrix, or is shorter than its shape.
-    pub fn open(path: &Path) -> Result<Matrix, MatrixError> {
+    pub fn open(path: &Path) -> Result<Self, MatrixError> {
         let io = |source| MatrixError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
         let found = file.metadata().map_err(io)?.len();
-        let mut file = BufReader::with_capacity(READ_BYTES, file);
+        Matrix::new(path, BufReader::with_capacity(READ_BYTES, file), found)
+    }
+}
+
+impl<R: Read> Matrix<R> {
+    /// As [`Matrix::open`], of any source with `found` bytes; the path is for messages.
+    ///
+    /// # Errors
+    /// As [`Matrix::open`].
+    pub fn new(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
+        let io = |source| MatrixError::Io { path: path.to_owned(), source };
         let form =
             |fault: Fault| MatrixError::Form { path: path.to_owned(), expected: fault.expected, found: fault.found };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;

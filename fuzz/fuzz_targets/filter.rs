@@ -1,0 +1,4 @@
+//! Filter expressions of any text.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hedgerow_fuzz::checks::run("filter", bytes));

@@ -1,0 +1,4 @@
+//! `HEAD` of any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hedgerow_fuzz::checks::run("head", bytes));

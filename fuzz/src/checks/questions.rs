@@ -1,0 +1,204 @@
+//! Questions of any kind that an input asks of a snapshot.
+
+use crate::checks::input::Input;
+use hedgerow::{Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, Question, Recipe, Snapshot, Strategy};
+use hedgerow_durability::MODELS;
+
+const WORDS: [&str; 12] = [
+    "Who owns",
+    "Alice",
+    "the old Bridge",
+    "Dover",
+    "Ely",
+    "Carol met",
+    "Page a",
+    "東京",
+    "zzz",
+    "and",
+    "fay",
+    "ALICE's",
+];
+const KEYS: [&str; 10] =
+    ["Alice", "a", "a#0", "a#1", "chunk:c#1", "entity:ely", "doc:g", "b#0", "entity:Page a", "h#4294967295"];
+const FILTERS: [&str; 5] =
+    ["kind = \"text\"", "metadata.year = 1979", "title = \"Page a\"", "key = \"c\" and source = \"c.txt\"", ""];
+
+/// Asks what an input says, until it ends or eight questions were asked.
+///
+/// # Errors
+/// The first that is damage; a question that cannot be asked is no error.
+pub fn ask(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
+    for _ in 0..8 {
+        if input.is_empty() {
+            break;
+        }
+        match one(snapshot, input) {
+            Err(error @ QueryError::Damaged(_)) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
+    match input.byte() % 8 {
+        0 | 1 => {
+            let question = question(input);
+            if input.byte() % 4 == 0 {
+                snapshot.compare(&question, MODELS)?;
+                return Ok(());
+            }
+            let context = snapshot.ask(&question, MODELS)?;
+            assert!(context.tokens <= question.tokens_max, "the budget is kept");
+            assert!(context.passages.len() <= question.seeds.saturating_add(question.neighbours), "so is the number");
+            serde_json::to_string(&context).expect("an answer can be shown");
+        }
+        2 => {
+            let options = options(input);
+            let seeds = [node(input), node(input)];
+            let seeds: Vec<_> = seeds.iter().filter_map(|key| snapshot.find(key).ok()).collect();
+            let expansion = snapshot.expand(&seeds, &options)?;
+            assert!(expansion.nodes.len() <= options.limit, "the limit is kept");
+        }
+        3 => {
+            let (count, filter) = (count(input), filter(input));
+            let found = snapshot.search_terms(&text(input), filter.as_ref(), count)?;
+            assert!(found.len() <= count, "no more than asked for");
+        }
+        4 => {
+            let (count, filter) = (count(input), filter(input));
+            let space = if input.byte() % 4 == 0 { "other" } else { "letters" };
+            let found = snapshot.search_vectors(space, &vector(input), filter.as_ref(), count)?;
+            assert!(found.len() <= count, "no more than asked for");
+        }
+        5 => drop(snapshot.describe(snapshot.find(&node(input))?, count(input))?),
+        6 => {
+            let count = count(input);
+            snapshot.list_documents(count)?;
+            snapshot.list_entities(count)?;
+            snapshot.list_relations(count)?;
+        }
+        _ => {
+            let stats = snapshot.stats()?;
+            assert_eq!(stats.incomplete, snapshot.incomplete(), "what is missing is said the same twice");
+        }
+    }
+    Ok(())
+}
+
+/// Reads everything that can be listed.
+///
+/// # Errors
+/// [`QueryError`].
+pub fn everything(snapshot: &Snapshot) -> Result<(), QueryError> {
+    let Listing::Documents(documents) = snapshot.list_documents(usize::MAX)? else { return Ok(()) };
+    let Listing::Entities(entities) = snapshot.list_entities(usize::MAX)? else { return Ok(()) };
+    snapshot.list_relations(usize::MAX)?;
+    let mut keys: Vec<String> = entities.iter().map(|line| format!("entity:{}", line.name)).collect();
+    for line in documents {
+        let document = snapshot.find_document(&line.key)?.expect("what is listed is there");
+        document.text()?;
+        keys.extend(document.chunks().enumerate().map(|(ordinal, _)| format!("chunk:{}#{ordinal}", line.key)));
+        keys.push(format!("doc:{}", line.key));
+    }
+    for key in keys {
+        let node = snapshot.find(&key)?;
+        snapshot.describe(node, usize::MAX)?;
+        snapshot.expand(&[node], &ExpandOptions { hops: 3, ..ExpandOptions::default() })?;
+    }
+    for space in snapshot.spaces()? {
+        let mut wanted = vec![0.0; space.dimensions];
+        wanted.iter_mut().take(1).for_each(|component| *component = 1.0);
+        snapshot.search_vectors(&space.name, &wanted, None, usize::MAX)?;
+    }
+    snapshot.ask(&Question::new("Who owns the old Bridge of Dover, Alice or Carol?"), MODELS)?;
+    snapshot.stats()?;
+    Ok(())
+}
+
+fn count(input: &mut Input<'_>) -> usize {
+    match input.byte() {
+        255 => usize::MAX,
+        count => usize::from(count % 16),
+    }
+}
+
+fn number(input: &mut Input<'_>) -> f32 {
+    let numbers = [0.0, 0.4, 1.0, -1.0, f32::NAN, f32::INFINITY, 1e38];
+    match input.byte() {
+        byte if byte < 128 => numbers[usize::from(byte) % numbers.len()],
+        _ => f32::from_bits(input.word()),
+    }
+}
+
+fn text(input: &mut Input<'_>) -> String {
+    let mut text = String::new();
+    for _ in 0..input.byte() % 6 {
+        match input.byte() {
+            byte if byte < 192 => text.push_str(WORDS[usize::from(byte) % WORDS.len()]),
+            _ => text.push_str(&input.text()),
+        }
+        text.push(' ');
+    }
+    text
+}
+
+fn node(input: &mut Input<'_>) -> String {
+    match input.byte() {
+        byte if byte < 192 => KEYS[usize::from(byte) % KEYS.len()].into(),
+        _ => input.text(),
+    }
+}
+
+fn filter(input: &mut Input<'_>) -> Option<Filter> {
+    match input.byte() {
+        byte if byte < 128 => None,
+        byte if byte < 192 => Filter::parse(FILTERS[usize::from(byte) % FILTERS.len()]).ok(),
+        _ => Filter::parse(&input.text()).ok(),
+    }
+}
+
+fn vector(input: &mut Input<'_>) -> Vec<f32> {
+    let length = [16, 16, 16, 1, 0, 17][usize::from(input.byte() % 6)];
+    (0..length).map(|_| number(input)).collect()
+}
+
+fn question(input: &mut Input<'_>) -> Question {
+    let flags = input.byte();
+    let mut question = Question::new(text(input));
+    question.strategy = if flags % 2 == 0 { Strategy::Graph } else { Strategy::Flat };
+    question.filter = filter(input);
+    if flags & 2 != 0 {
+        (question.seeds, question.neighbours, question.tokens_max) = (count(input), count(input), count(input) * 8);
+    }
+    if flags & 4 != 0 {
+        question.vector = Some(vector(input));
+    }
+    if flags & 8 != 0 {
+        question.space = Some(if input.byte() % 2 == 0 { "other".into() } else { input.text() });
+    }
+    if flags & 16 != 0 {
+        question.vector_weight = Some(number(input));
+        question.recipe = Recipe {
+            seeds_max: count(input),
+            named: number(input),
+            definitions_max: count(input),
+            link: number(input),
+            bound: number(input),
+        };
+    }
+    question
+}
+
+fn options(input: &mut Input<'_>) -> ExpandOptions {
+    let edges = input.byte();
+    let chosen = EdgeKind::ALL.into_iter().enumerate().filter(|(bit, _)| edges >> bit & 1 == 1 || edges == 0);
+    ExpandOptions {
+        edges: chosen.map(|(_, kind)| kind).collect(),
+        direction: [Direction::Both, Direction::In, Direction::Out][usize::from(input.byte() % 3)],
+        hops: count(input),
+        fan_out: count(input),
+        limit: count(input),
+        weight_min: number(input),
+    }
+}
