@@ -86,7 +86,10 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::open_untrusted`], on a disk that gives no maps.
-    pub(crate) fn open_untrusted_in(disk: &dyn Vfs, limits: &Limits) -> Result<Self, OpenError> {
+    ///
+    /// # Errors
+    /// As [`Snapshot::open_untrusted`].
+    pub fn open_untrusted_in(disk: &dyn Vfs, limits: &Limits) -> Result<Self, OpenError> {
         let Some(head) = manifest::read_head(disk)? else {
             return Err(no_head(disk));
         };

@@ -119,6 +119,9 @@ impl Bounded<'_> {
         order.truncate(options.limit);
         frontier.truncate(options.limit);
         for hop in 1..=options.hops {
+            if frontier.is_empty() {
+                break;
+            }
             let (next, cut) = self.step(&frontier, &arrivals, options)?;
             truncated |= cut;
             frontier.clear();

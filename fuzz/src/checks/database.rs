@@ -1,11 +1,10 @@
 //! A store whose sections and manifest are mutated, and questions to it: an error or an answer.
 
-use crate::checks::edits::{IDS_END, edit};
+use crate::checks::edits::edit;
 use crate::checks::image::{Image, environment};
 use crate::checks::input::Input;
 use crate::checks::questions;
-use hedgerow::{Quiet, Snapshot, verify};
-use hedgerow_format::manifest::Manifest;
+use hedgerow::{Limits, OpenError, Quiet, Snapshot, Vfs, verify};
 
 /// Nothing panics, and what `verify` finds sound answers every question without damage.
 pub fn check(bytes: &[u8]) {
@@ -13,27 +12,33 @@ pub fn check(bytes: &[u8]) {
     let mut image = if input.byte() % 2 == 0 { Image::settled() } else { Image::behind() }.clone();
     let raw = edit(&mut image, &mut input);
     let disk = image.disk(|manifest| {
-        let before = manifest.clone();
         for (place, byte) in raw {
             let place = usize::from(place) % manifest.len();
             manifest[place] = byte;
         }
-        if Manifest::from_bytes(manifest).is_ok_and(|read| read.documents_end.max(read.chunks_end) > IDS_END) {
-            *manifest = before;
-        }
     });
     let verified = verify(&environment(&disk, 1), &Quiet).expect("there is a store, and no one cancels");
     let sound = verified.problems.is_empty();
-    let snapshot = match Snapshot::open_in(&disk) {
+    questioned(&disk, sound, &mut input);
+}
+
+/// Opens a store in both ways and asks what an input says.
+pub fn questioned(disk: &dyn Vfs, sound: bool, input: &mut Input<'_>) {
+    let checked = Snapshot::open_untrusted_in(disk, &Limits::default());
+    let snapshot = match Snapshot::open_in(disk) {
         Ok(snapshot) => snapshot,
-        Err(error) if sound => panic!("verify finds nothing, and it cannot be opened: {error}"),
-        Err(_) => return,
+        Err(error) => {
+            assert!(!sound, "verify finds nothing, and it cannot be opened: {error}");
+            assert!(checked.is_err(), "who trusts nothing opens what does not open: {error}");
+            return;
+        }
     };
-    let asked = questions::ask(&snapshot, &mut input);
+    let asked = questions::ask(&snapshot, input);
     let read = questions::everything(&snapshot);
     if sound {
         asked.expect("verify finds nothing, so no question finds damage");
         read.expect("verify finds nothing, so everything can be read");
+        assert!(!matches!(checked, Err(OpenError::Damaged(_))), "verify finds nothing, and {checked:?}");
     }
 }
 

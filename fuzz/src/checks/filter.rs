@@ -30,12 +30,19 @@ pub fn check(bytes: &[u8]) {
             assert!(error.found == "the end" || error.found.len() > 2, "{error} says what stands there");
         }
         Ok(filter) => {
-            assert_eq!(filter.matches(&passage), filter.matches(&passage));
+            let printed = filter.to_string();
+            // What is printed is longer than what was read at most by its escapes, and may pass the limit.
+            if printed.len() < 1 << 16 {
+                let again = Filter::parse(&printed).unwrap_or_else(|error| panic!("{printed:?}: {error}"));
+                assert_eq!(again, filter, "a filter reads back from {printed:?}");
+            }
             // Conditions are joined by `and`: twice the same lets the same pass.
-            let empty = expression.trim().is_empty();
-            let twice = if empty { expression.to_owned() } else { format!("{expression} and {expression}") };
-            let again = Filter::parse(&twice).expect("two filters joined by `and` are one");
-            assert_eq!(again.matches(&passage), filter.matches(&passage), "{expression:?} against {metadata}");
+            let twice = if printed.is_empty() { String::new() } else { format!("{printed} and {printed}") };
+            if let Ok(again) = Filter::parse(&twice) {
+                assert_eq!(again.matches(&passage), filter.matches(&passage), "{expression:?} against {metadata}");
+            } else {
+                assert!(twice.len() > 4096, "two filters joined by `and` are one");
+            }
         }
     }
 }

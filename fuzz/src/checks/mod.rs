@@ -12,6 +12,7 @@ mod input;
 mod manifest;
 mod names;
 mod operations;
+mod pack;
 mod questions;
 pub mod sections;
 mod segment_reader;
@@ -37,6 +38,7 @@ pub const ALL: &[Check] = &[
     Check { name: "importers", run: importers::check, seeds: importers::seeds },
     Check { name: "database_and_query", run: database::check, seeds: database::seeds },
     Check { name: "catalog", run: catalog::check, seeds: catalog::seeds },
+    Check { name: "pack", run: pack::check, seeds: pack::seeds },
     Check { name: "operations", run: operations::check, seeds: operations::seeds },
 ];
 

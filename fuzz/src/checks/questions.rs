@@ -23,6 +23,13 @@ const KEYS: [&str; 10] =
 const FILTERS: [&str; 5] =
     ["kind = \"text\"", "metadata.year = 1979", "title = \"Page a\"", "key = \"c\" and source = \"c.txt\"", ""];
 
+/// Bytes that a question may take.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+fn limits() -> QueryLimits<'static> {
+    QueryLimits { memory_bytes: MEMORY_BYTES, ..QueryLimits::default() }
+}
+
 /// Asks what an input says, until it ends or eight questions were asked.
 ///
 /// # Errors
@@ -41,14 +48,15 @@ pub fn ask(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError>
 }
 
 fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
+    let queries = snapshot.bounded(limits());
     match input.byte() % 8 {
         0 | 1 => {
             let question = question(input);
             if input.byte() % 4 == 0 {
-                snapshot.compare(&question, MODELS)?;
+                queries.compare(&question, MODELS)?;
                 return Ok(());
             }
-            let context = snapshot.ask(&question, MODELS)?;
+            let context = queries.ask(&question, MODELS)?;
             assert!(context.tokens <= question.tokens_max, "the budget is kept");
             assert!(context.passages.len() <= question.seeds.saturating_add(question.neighbours), "so is the number");
             serde_json::to_string(&context).expect("an answer can be shown");
@@ -56,27 +64,27 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
         2 => {
             let options = options(input);
             let seeds = [node(input), node(input)];
-            let seeds: Vec<_> = seeds.iter().filter_map(|key| snapshot.find(key).ok()).collect();
-            let expansion = snapshot.expand(&seeds, &options)?;
+            let seeds: Vec<_> = seeds.iter().filter_map(|key| queries.find(key).ok()).collect();
+            let expansion = queries.expand(&seeds, &options)?;
             assert!(expansion.nodes.len() <= options.limit, "the limit is kept");
         }
         3 => {
             let (count, filter) = (count(input), filter(input));
-            let found = snapshot.search_terms(&text(input), filter.as_ref(), count)?;
+            let found = queries.search_terms(&text(input), filter.as_ref(), count)?;
             assert!(found.len() <= count, "no more than asked for");
         }
         4 => {
             let (count, filter) = (count(input), filter(input));
             let space = if input.byte() % 4 == 0 { "other" } else { "letters" };
-            let found = snapshot.search_vectors(space, &vector(input), filter.as_ref(), count)?;
+            let found = queries.search_vectors(space, &vector(input), filter.as_ref(), count)?;
             assert!(found.len() <= count, "no more than asked for");
         }
-        5 => drop(snapshot.describe(snapshot.find(&node(input))?, count(input))?),
+        5 => drop(queries.describe(queries.find(&node(input))?, count(input))?),
         6 => {
             let count = count(input);
-            snapshot.list_documents(count)?;
-            snapshot.list_entities(count)?;
-            snapshot.list_relations(count)?;
+            queries.list_documents(count)?;
+            queries.list_entities(count)?;
+            queries.list_relations(count)?;
         }
         _ => {
             let stats = snapshot.stats()?;
@@ -89,11 +97,19 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
 /// Reads everything that can be listed.
 ///
 /// # Errors
-/// [`QueryError`].
+/// [`QueryError`], but for too much memory.
 pub fn everything(snapshot: &Snapshot) -> Result<(), QueryError> {
-    let Listing::Documents(documents) = snapshot.list_documents(usize::MAX)? else { return Ok(()) };
-    let Listing::Entities(entities) = snapshot.list_entities(usize::MAX)? else { return Ok(()) };
-    snapshot.list_relations(usize::MAX)?;
+    match listed(snapshot) {
+        Err(QueryError::Memory { .. }) => Ok(()),
+        read => read,
+    }
+}
+
+fn listed(snapshot: &Snapshot) -> Result<(), QueryError> {
+    let queries = snapshot.bounded(limits());
+    let Listing::Documents(documents) = queries.list_documents(usize::MAX)? else { return Ok(()) };
+    let Listing::Entities(entities) = queries.list_entities(usize::MAX)? else { return Ok(()) };
+    queries.list_relations(usize::MAX)?;
     let mut keys: Vec<String> = entities.iter().map(|line| format!("entity:{}", line.name)).collect();
     for line in documents {
         let document = snapshot.find_document(&line.key)?.expect("what is listed is there");
@@ -102,16 +118,16 @@ pub fn everything(snapshot: &Snapshot) -> Result<(), QueryError> {
         keys.push(format!("doc:{}", line.key));
     }
     for key in keys {
-        let node = snapshot.find(&key)?;
-        snapshot.describe(node, usize::MAX)?;
-        snapshot.expand(&[node], &ExpandOptions { hops: 3, ..ExpandOptions::default() })?;
+        let node = queries.find(&key)?;
+        queries.describe(node, usize::MAX)?;
+        queries.expand(&[node], &ExpandOptions { hops: 3, ..ExpandOptions::default() })?;
     }
     for space in snapshot.spaces()? {
         let mut wanted = vec![0.0; space.dimensions];
         wanted.iter_mut().take(1).for_each(|component| *component = 1.0);
-        snapshot.search_vectors(&space.name, &wanted, None, usize::MAX)?;
+        queries.search_vectors(&space.name, &wanted, None, usize::MAX)?;
     }
-    snapshot.ask(&Question::new("Who owns the old Bridge of Dover, Alice or Carol?"), MODELS)?;
+    queries.ask(&Question::new("Who owns the old Bridge of Dover, Alice or Carol?"), MODELS)?;
     snapshot.stats()?;
     Ok(())
 }
