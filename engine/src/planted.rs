@@ -31,6 +31,12 @@ pub enum Planted {
     StaleBelieved,
     /// Tombstones are not written.
     TombstonesLost,
+    /// What `HEAD` names is made true without looking at it.
+    AdoptUnverified,
+    /// The number of a generation that was lost is given again.
+    GenerationReused,
+    /// Files that a commit drops are removed when it is true, and before it is published.
+    UnlinkBeforePublish,
     /// A compaction forgets what was said later about older documents.
     OverlayForgotten,
     /// A compaction keeps the dead.
@@ -43,8 +49,8 @@ pub enum Planted {
 
 #[cfg(feature = "planted")]
 impl Planted {
-    /// All of them.
-    pub const ALL: [Self; 16] = [
+    /// All that one thread by itself can show.
+    pub const ALL: [Self; 19] = [
         Self::CommitBeforeFolders,
         Self::PublishBeforeCommit,
         Self::EarlyUnlink,
@@ -57,6 +63,9 @@ impl Planted {
         Self::ChecksumIgnored,
         Self::StaleBelieved,
         Self::TombstonesLost,
+        Self::AdoptUnverified,
+        Self::GenerationReused,
+        Self::UnlinkBeforePublish,
         Self::OverlayForgotten,
         Self::DeadKept,
         Self::Renumbered,

@@ -8,7 +8,7 @@ use hedgerow::Control;
 use serde::Serialize;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -114,7 +114,6 @@ struct Run<'c> {
     control: &'c dyn Control,
     begun: Instant,
     next: AtomicU64,
-    running: AtomicUsize,
     lives: Mutex<Vec<Arc<Life>>>,
     report: Mutex<Report>,
 }
@@ -136,12 +135,11 @@ impl Campaign {
             control,
             begun: Instant::now(),
             next: AtomicU64::new(0),
-            running: AtomicUsize::new(threads),
             lives: Mutex::default(),
             report: Mutex::new(report),
         };
         let outcomes: Vec<Result<(), String>> = thread::scope(|scope| {
-            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| alone(|| run.work()))).collect();
+            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| alone(|| run.work()).flatten())).collect();
             started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| Err(message(&*panic)))).collect()
         });
         outcomes.into_iter().collect::<Result<(), String>>()?;
@@ -159,4 +157,114 @@ impl Campaign {
 pub(crate) fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|error| error.to_string())?;
     Ok(pool.install(work))
+}
+
+impl Run<'_> {
+    fn over(&self) -> bool {
+        self.control.cancelled() || (self.campaign.moment.is_none() && self.begun.elapsed() >= self.campaign.time)
+    }
+
+    /// Takes parts of lives until the time is over.
+    fn work(&self) -> Result<(), String> {
+        while !self.over() {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            let life = self.life(self.campaign.seed.wrapping_add(part / PARTS))?;
+            if let Some(moment) = self.campaign.moment {
+                self.suffer(&life, moment.min(life.moments().saturating_sub(1)));
+                return Ok(());
+            }
+            let first = usize::try_from(part % PARTS).unwrap_or(0);
+            let step = usize::try_from(PARTS).unwrap_or(1);
+            for moment in (first..life.moments()).step_by(step) {
+                self.suffer(&life, moment);
+                if self.over() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The life of a seed, lived once.
+    fn life(&self, seed: u64) -> Result<Arc<Life>, String> {
+        let mut lives = locked(&self.lives);
+        if let Some(life) = lives.iter().find(|life| life.seed == seed) {
+            return Ok(Arc::clone(life));
+        }
+        let life = Life::undisturbed(seed, &Disk::default());
+        let life =
+            Arc::new(life.map_err(|found| format!("without any misfortune, in the life of seed {seed}: {found}"))?);
+        if lives.len() == LIVES_KEPT {
+            lives.remove(0);
+        }
+        lives.push(Arc::clone(&life));
+        locked(&self.report).lives += 1;
+        Ok(life)
+    }
+
+    /// Lets every scenario happen at a moment.
+    fn suffer(&self, life: &Life, moment: usize) {
+        let scenarios: Vec<Scenario> = locked(&self.report).scenarios.iter().map(|row| row.scenario).collect();
+        for (row, scenario) in scenarios.into_iter().enumerate() {
+            if self.over() {
+                return;
+            }
+            let mut tried = Tried::default();
+            let suffered = suffered(life, scenario, moment, &mut tried);
+            let mut report = locked(&self.report);
+            report.crash_points += 1;
+            report.tried.add(tried);
+            report.scenarios[row].tried.add(tried);
+            if let Some((found, panicked)) = suffered {
+                report.fail(row, Failure { scenario, seed: life.seed, moment, found, panicked });
+            }
+        }
+        let done = self.begun.elapsed().as_secs();
+        self.control.advance(done, self.campaign.time.as_secs());
+    }
+}
+
+/// What a scenario at a moment finds, and whether that is a panic.
+pub(crate) fn suffered(life: &Life, scenario: Scenario, moment: usize, tried: &mut Tried) -> Option<(String, bool)> {
+    match catch_unwind(AssertUnwindSafe(|| life.suffer(scenario, moment, tried))) {
+        Ok(Ok(())) => None,
+        Ok(Err(found)) => Some((found, false)),
+        Err(panic) => Some((message(&*panic), true)),
+    }
+}
+
+impl Report {
+    /// Whether everything held, and every planted bug was caught.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.wrong == 0 && self.panics == 0 && self.caught == self.planted
+    }
+
+    fn fail(&mut self, row: usize, failure: Failure) {
+        let counted = u64::from(failure.panicked);
+        self.panics += counted;
+        self.wrong += 1 - counted;
+        self.scenarios[row].panics += counted;
+        self.scenarios[row].wrong += 1 - counted;
+        if self.failures.len() < FAILURES_KEPT {
+            self.failures.push(failure);
+        }
+    }
+
+    fn hunt(&mut self, seed: u64, threads: usize, control: &dyn Control) -> Result<(), String> {
+        self.hunted = hunt(seed, threads, control)?;
+        self.planted = self.hunted.len() as u64;
+        self.caught = self.hunted.iter().filter(|hunted| hunted.caught.is_some()).count() as u64;
+        Ok(())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("a panic: {}", text.unwrap_or_else(|| "without words".into()))
 }

@@ -2,22 +2,27 @@
 
 mod answers;
 mod caller;
+mod campaign;
 mod check;
 mod damage;
 mod disk;
 pub mod flips;
+mod hunt;
 pub mod image;
 mod life;
 mod numbers;
 mod pinned;
 mod pipeline;
 mod playback;
+mod rot;
 mod scenarios;
 mod sloppy;
 
 pub use crate::answers::compare;
+pub use crate::campaign::{Campaign, Failure, Report, ScenarioReport};
 pub use crate::check::Life;
 pub use crate::disk::{Disk, Fault, FaultKind, State};
+pub use crate::hunt::Hunted;
 pub use crate::life::{Change, Held, Model, Step, changed, live};
 pub use crate::pipeline::{Capitals, Letters, MODELS, PIPELINE, document, unit_vector};
 pub use crate::scenarios::{Scenario, Tried};

@@ -25,14 +25,16 @@ pub enum Scenario {
     /// A reader opens while a writer commits and sweeps; calls of a reader fail; snapshots are kept while a writer goes
     /// on, also where the system keeps open files.
     Reader,
+    /// A bit of any file flips.
+    Rot,
     /// The catalog is an older copy than what is published, and what is published may be damaged.
     Behind,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader, Self::Behind];
+    pub const ALL: [Self; 8] =
+        [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader, Self::Rot, Self::Behind];
 
     /// Its name.
     #[must_use]
@@ -44,6 +46,7 @@ impl Scenario {
             Self::Onward => "onward",
             Self::Sync => "sync",
             Self::Reader => "reader",
+            Self::Rot => "rot",
             Self::Behind => "behind",
         }
     }
@@ -62,8 +65,10 @@ pub struct Tried {
     pub faults: u64,
     /// Syncs among them.
     pub failed_syncs: u64,
-    /// Openings beside a working writer.
+    /// Readers beside a working writer.
     pub readers: u64,
+    /// Bits that were flipped.
+    pub bits: u64,
 }
 
 impl Tried {
@@ -75,6 +80,7 @@ impl Tried {
         self.faults += other.faults;
         self.failed_syncs += other.failed_syncs;
         self.readers += other.readers;
+        self.bits += other.bits;
     }
 }
 
@@ -89,12 +95,12 @@ impl Life {
         self.recorded.len()
     }
 
-    /// Lets a scenario happen at a moment; the number draws everything else.
+    /// Lets a scenario happen at a moment. What is drawn follows from the life's seed and the moment.
     ///
     /// # Errors
     /// The invariant that does not hold afterwards.
-    pub fn suffer(&self, scenario: Scenario, moment: usize, number: u64, tried: &mut Tried) -> Result<(), String> {
-        let seed = number.wrapping_mul(0x1_0000).wrapping_add(moment as u64);
+    pub fn suffer(&self, scenario: Scenario, moment: usize, tried: &mut Tried) -> Result<(), String> {
+        let seed = self.seed.wrapping_mul(0x1_0000).wrapping_add(moment as u64);
         match scenario {
             Scenario::Crash => self.crash(moment, seed, tried),
             Scenario::Recovery => self.recovery(moment, seed, tried),
@@ -106,6 +112,7 @@ impl Life {
                 self.reader_faults(moment, seed, tried)?;
                 self.pinned(moment, seed, tried)
             }
+            Scenario::Rot => self.rot(moment, seed, tried),
             Scenario::Behind => self.behind(moment, seed, tried),
         }
     }

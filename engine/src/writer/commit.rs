@@ -161,6 +161,9 @@ impl Writer {
             return Err(self.poison(error.to_string()));
         }
         self.state = state;
+        if planted(Planted::UnlinkBeforePublish) {
+            draft.dropped.iter().for_each(|name| drop(remove(disk, name)));
+        }
         if planted(Planted::CommitBeforeFolders) {
             draft.written.iter().for_each(|name| drop(disk.sync_folder(name.folder())));
         }

@@ -1,7 +1,9 @@
 //! Questions of any kind that an input asks of a snapshot.
 
 use crate::checks::input::Input;
-use hedgerow::{Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, Question, Recipe, Snapshot, Strategy};
+use hedgerow::{
+    Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, QueryLimits, Question, Recipe, Snapshot, Strategy,
+};
 use hedgerow_durability::MODELS;
 
 const WORDS: [&str; 12] = [
