@@ -49,7 +49,7 @@ fn triples(bytes: &[u8]) {
 }
 
 fn matrix(bytes: &[u8]) {
-    let Ok(matrix) = Matrix::new(Path::new("x.npy"), bytes, bytes.len() as u64) else { return };
+    let Ok(matrix) = Matrix::read(Path::new("x.npy"), bytes, bytes.len() as u64) else { return };
     let (rows, columns) = (matrix.row_count(), matrix.columns());
     let found: Vec<Vec<f32>> = matrix.rows().collect::<Result<_, _>>().expect("the length was checked");
     assert_eq!(found.len() as u64, rows, "as many rows as the header says");

@@ -46,6 +46,10 @@ pub enum LineError {
 /// The longest line that is read.
 pub const LINE_BYTES_MAX: usize = 64 << 20;
 
+/// Values that a line of JSON may hold: each takes some 32 to 100 bytes once it is read, and as few as two in the line.
+/// A document of a million chunks that are only text has fewer.
+const VALUES_MAX: usize = 1 << 22;
+
 /// The lines of a source, blank ones left out; at most one line is in memory.
 #[derive(Debug)]
 pub struct Lines<R> {
@@ -224,6 +228,9 @@ struct Fields {
 
 impl Fields {
     fn parse(line: &str) -> Result<Fields, String> {
+        if values(line) > VALUES_MAX {
+            return Err(format!("the line holds more than {VALUES_MAX} values of JSON; split the record"));
+        }
         match serde_json::from_str(line) {
             Ok(Value::Object(map)) => Ok(Fields { map, place: String::new() }),
             Ok(other) => Err(format!("expected an object, found {}", described(&other))),
@@ -301,6 +308,21 @@ impl Fields {
     }
 }
 
+/// How many values JSON may hold at most, told by its signs without parsing it.
+fn values(json: &str) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b':' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 fn described(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -317,7 +339,9 @@ fn described(value: &Value) -> String {
 mod tests {
     use serde_json::Value;
 
-    use crate::read::lines::{LINE_BYTES_MAX, Lines, TripleRecord, document_from_json, triple_from_json};
+    use crate::read::lines::{
+        LINE_BYTES_MAX, Lines, TripleRecord, VALUES_MAX, document_from_json, triple_from_json, values,
+    };
 
     #[test]
     fn lines_have_their_numbers_and_blank_ones_are_left_out() {
@@ -368,6 +392,28 @@ mod tests {
         }
         let reason = "expected an object in JSON, found EOF while parsing an object (column 1)";
         assert_eq!(document_from_json("{").unwrap_err(), reason);
+    }
+
+    #[test]
+    fn hostile_json_is_refused_before_it_is_built() {
+        let wide = format!(r#"{{"key":"k","text":"t","a":[{}0]}}"#, "0,".repeat(VALUES_MAX));
+        let many = |line: &str| document_from_json(line).unwrap_err();
+        assert_eq!(many(&wide), "the line holds more than 4194304 values of JSON; split the record");
+        assert_eq!(triple_from_json(&wide).unwrap_err(), many(&wide));
+        for open in ["[", r#"{"a":"#] {
+            let deep = format!(r#"{{"key":"k","text":"t","a":{}"#, open.repeat(1_000_000));
+            assert!(many(&deep).contains("recursion limit"), "{}", many(&deep));
+        }
+        for line in ["\0", "{\"key\":\"a\0b\"}", r#"{"key":"\ud800"}"#, r#"{"key":1e999}"#] {
+            assert!(many(line).starts_with("expected an object in JSON, found "), "{}", many(line));
+        }
+    }
+
+    #[test]
+    fn signs_in_texts_are_no_values() {
+        for (json, count) in [("1", 1), (r#"{"a":[1,2],"b":"x"}"#, 7), (r#""a,\",{[:""#, 1), (r#"["\\",1]"#, 3)] {
+            assert_eq!(values(json), count, "{json}");
+        }
     }
 
     #[test]

@@ -56,20 +56,23 @@ impl Matrix {
     pub fn open(path: &Path) -> Result<Self, MatrixError> {
         let io = |source| MatrixError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
-        let found = file.metadata().map_err(io)?.len();
-        Matrix::new(path, BufReader::with_capacity(READ_BYTES, file), found)
+        let bytes = file.metadata().map_err(io)?.len();
+        Matrix::read(path, BufReader::with_capacity(READ_BYTES, file), bytes)
     }
 }
 
 impl<R: Read> Matrix<R> {
-    /// As [`Matrix::open`], of any source with `found` bytes; the path is for messages.
+    /// Reads the header of a source of so many bytes; `path` is what errors call it.
     ///
     /// # Errors
-    /// As [`Matrix::open`].
-    pub fn new(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
+    /// Those of [`Matrix::open`].
+    pub fn read(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
         let io = |source| MatrixError::Io { path: path.to_owned(), source };
-        let form =
-            |fault: Fault| MatrixError::Form { path: path.to_owned(), expected: fault.expected, found: fault.found };
+        let form = |fault: Fault| MatrixError::Form {
+            path: path.to_owned(),
+            expected: fault.expected,
+            found: shown(&fault.found),
+        };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
         let (number, rows, columns) = parse_header(&header).map_err(form)?;
         let size = rows.checked_mul(columns).and_then(|count| count.checked_mul(number.bytes()));
@@ -137,6 +140,14 @@ impl Number {
             Number::Single => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
             Number::Half => bytes.as_chunks().0.iter().map(|&bytes| f32_from_half(u16::from_le_bytes(bytes))).collect(),
         }
+    }
+}
+
+/// What was found, without what no one reads.
+fn shown(found: &str) -> String {
+    match found.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", found.get(..end).unwrap_or_default()),
+        None => found.to_owned(),
     }
 }
 
@@ -286,6 +297,23 @@ mod tests {
             let error = check("short", &file(&header("<f4", shape), &[0; 15], 1)).unwrap_err();
             assert!(error.contains("it was cut off"), "{error}");
         }
+    }
+
+    #[test]
+    fn hostile_headers_are_refused_with_a_short_reason() {
+        for (header, reason) in [
+            (format!("{{'descr': '{}", "é".repeat(30_000)), "expected f32 or f16"),
+            (header("<f4", &"9,".repeat(30_000)), "expected two dimensions"),
+            (header("<f4", "1152921504606846976, 1152921504606846976"), "it was cut off"),
+            (header("<f4", "0, 1152921504606846976"), "expected 1 to 65,536 columns"),
+            (header("<f4", "-1, 2"), "expected two dimensions"),
+            (String::new(), "expected f32 or f16"),
+        ] {
+            let error = check("hostile", &file(&header, &[0; 8], 2)).unwrap_err();
+            assert!(error.contains(reason) && error.len() < 400, "{error}");
+        }
+        let claims = [b"\x93NUMPY\x02\0".as_slice(), &u32::MAX.to_le_bytes()].concat();
+        assert!(check("claims", &claims).unwrap_err().contains("a header of at most 65,536 bytes"));
     }
 
     #[test]

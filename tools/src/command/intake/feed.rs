@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crossbeam::channel::Sender;
 use hedgerow::{Control, Document};
+use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::session::{Progress, RejectedRecord};
@@ -127,15 +128,30 @@ impl<'p> Feed<'p> {
 /// A staged document takes several times its text, and two batches are in memory: one staged, one committed.
 const BATCH_BYTES: usize = 16 << 20;
 
+/// Bytes of a document in memory, about: keys stand in three places, and JSON takes more than its text.
 fn bytes_of(document: &Document) -> usize {
-    let chunks = document.chunks.iter().flatten().map(|chunk| chunk.text.len());
-    document.text.len() + document.title.len() + chunks.sum::<usize>() + 256
+    let chunks = document.chunks.iter().flatten().map(|chunk| chunk.text.len() + fields_bytes(&chunk.metadata));
+    let own = document.text.len() + document.title.len() + 3 * document.key.len() + fields_bytes(&document.metadata);
+    own + chunks.sum::<usize>() + 256
+}
+
+fn fields_bytes(fields: &Map<String, Value>) -> usize {
+    fields.iter().map(|(name, value)| name.len() + 64 + value_bytes(value)).sum()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 32 + text.len(),
+        Value::Array(list) => 32 + list.iter().map(value_bytes).sum::<usize>(),
+        Value::Object(fields) => 32 + fields_bytes(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 32,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crossbeam::channel::unbounded;
-    use hedgerow::Document;
+    use hedgerow::{Document, GivenChunk};
 
     use crate::command::intake::feed::{BATCH_BYTES, Feed, Origin};
     use crate::session::Session;
@@ -157,6 +173,30 @@ mod tests {
         drop(feed);
         let counts: Vec<usize> = from.iter().map(|batch| batch.documents.len()).collect();
         assert_eq!(counts, [2, 1, 2, 0]);
+    }
+
+    #[test]
+    fn metadata_and_keys_count_as_bytes() {
+        let half = || "x".repeat(BATCH_BYTES / 2);
+        let fields = || [("field".to_owned(), [half()].into())].into_iter().collect();
+        let chunk = GivenChunk { text: "x".into(), metadata: fields() };
+        for document in [
+            Document { metadata: fields(), ..Document::default() },
+            Document { chunks: Some(vec![chunk]), ..Document::default() },
+            Document { key: "x".repeat(BATCH_BYTES / 6), ..Document::default() },
+        ] {
+            let (to, from) = unbounded();
+            let progress = Session::new(false).progress("test");
+            let mut feed = Feed::new(to, 1000, &progress);
+            for number in 0..3 {
+                let key = format!("{}{number}", document.key);
+                feed.document(origin(number), Document { key, ..document.clone() }).unwrap();
+            }
+            feed.flush().unwrap();
+            drop(feed);
+            let counts: Vec<usize> = from.iter().map(|batch| batch.documents.len()).collect();
+            assert_eq!(counts, [1, 1, 1]);
+        }
     }
 
     #[test]

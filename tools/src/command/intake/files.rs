@@ -1,7 +1,7 @@
 //! Documents in files: a text file is one, a file of JSON lines has one a line; and what a document's title is.
 
-use std::fs;
-use std::io::BufRead;
+use std::fs::{self, File};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -138,14 +138,20 @@ fn read_text(path: &Path) -> Result<(String, u64), String> {
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if metadata.len() > limits::DOCUMENT_BYTES as u64 {
-        return Err(format!(
-            "a document has at most {} bytes, and the file has {}; split it",
-            limits::DOCUMENT_BYTES,
-            metadata.len()
-        ));
+    let too_long = |found: u64| {
+        let most = limits::DOCUMENT_BYTES;
+        format!("a document has at most {most} bytes, and the file has {found}; split it")
+    };
+    let most = limits::DOCUMENT_BYTES as u64;
+    if metadata.len() > most {
+        return Err(too_long(metadata.len()));
     }
-    let bytes = fs::read(path).map_err(unreadable)?;
+    // The file may grow meanwhile, or tell no length at all.
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(too_long(bytes.len() as u64));
+    }
     let text = decode(&bytes).map_err(|error| error.to_string())?;
     Ok((text, bytes.len() as u64))
 }
