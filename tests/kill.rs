@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-const DOCUMENTS: usize = 120;
+pub const DOCUMENTS: usize = 120;
 const BATCH: usize = 5;
 /// Rounds where `HEDGEROW_KILLS` names no other number.
 const ROUNDS: usize = 6;
@@ -30,7 +30,7 @@ fn text(row: usize) -> String {
     )
 }
 
-fn write_documents(path: &Path) {
+pub fn write_documents(path: &Path) {
     let mut lines = String::new();
     for row in 0..DOCUMENTS {
         let line = serde_json::json!({"key": key(row), "title": format!("Page {row}"), "text": text(row)});
@@ -39,7 +39,7 @@ fn write_documents(path: &Path) {
     fs::write(path, lines).expect("the file can be written");
 }
 
-fn start(store: &Path, documents: &Path) -> Child {
+pub fn start(store: &Path, documents: &Path) -> Child {
     let mut command = command();
     command.arg("import").arg(store).arg("--documents").arg(documents);
     command.args(["--batch", &BATCH.to_string(), "--json"]);
@@ -47,7 +47,7 @@ fn start(store: &Path, documents: &Path) -> Child {
 }
 
 /// Documents that the process has acknowledged until it ended.
-fn acknowledged(child: &mut Child) -> usize {
+pub fn acknowledged(child: &mut Child) -> usize {
     let out = BufReader::new(child.stdout.take().expect("it is piped"));
     let lines = out.lines().map_while(Result::ok);
     let told = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
@@ -61,7 +61,7 @@ fn rounds(otherwise: usize) -> usize {
 }
 
 /// A moment within a time.
-fn moment(whole: Duration, numbers: &mut Numbers) -> Duration {
+pub fn moment(whole: Duration, numbers: &mut Numbers) -> Duration {
     whole.mul_f64(f64::from(u32::try_from(numbers.below(1000)).expect("it is small")) / 1000.0)
 }
 
@@ -91,7 +91,7 @@ fn after_a_kill_at_any_moment_all_that_was_acknowledged_is_there_and_whole() {
             kills += 1;
             let acknowledged = before + acknowledged(&mut child);
             child.wait().expect("it ends");
-            before = check(&place, acknowledged, &format!("round {round}, part {part}, after {delay:?}"));
+            before = check(&place.path(), acknowledged, &format!("round {round}, part {part}, after {delay:?}"));
             cut_short += usize::from(before < DOCUMENTS);
         }
         finish(&place, &documents, DOCUMENTS - before);
@@ -102,8 +102,8 @@ fn after_a_kill_at_any_moment_all_that_was_acknowledged_is_there_and_whole() {
 
 /// Opens the store and looks at what it holds. Returns how many documents that is.
 #[track_caller]
-fn check(place: &Place, acknowledged: usize, when: &str) -> usize {
-    let store = match Store::open(place.path()) {
+pub fn check(path: &Path, acknowledged: usize, when: &str) -> usize {
+    let store = match Store::open(path) {
         Err(OpenError::NotFound { .. }) if acknowledged == 0 => return 0,
         opened => opened.unwrap_or_else(|error| panic!("{when}: {error}")),
     };
@@ -119,7 +119,7 @@ fn check(place: &Place, acknowledged: usize, when: &str) -> usize {
     for row in 0..held.len() {
         assert_eq!(held.get(&key(row)), Some(&text(row)), "{when}");
     }
-    let verified = verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
+    let verified = verify(&Env::folder(path).expect("it is a folder"), &Quiet);
     assert_eq!(verified.expect("the store can be checked").problems, Vec::<String>::new(), "{when}");
     held.len()
 }
@@ -129,7 +129,7 @@ fn finish(place: &Place, documents: &Path, missing: usize) {
     let mut child = start(&place.path(), documents);
     assert_eq!(acknowledged(&mut child), missing);
     assert!(child.wait().expect("it ends").success());
-    assert_eq!(check(place, DOCUMENTS, "at the end"), DOCUMENTS);
+    assert_eq!(check(&place.path(), DOCUMENTS, "at the end"), DOCUMENTS);
     assert!(place.read().incomplete().is_empty());
 }
 

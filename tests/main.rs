@@ -20,6 +20,7 @@ mod metamorphic;
 mod models;
 mod overlay;
 mod pack;
+mod power;
 mod processes;
 mod regressions;
 mod repair;
