@@ -10,6 +10,7 @@ pub use stores::Kind;
 
 use crate::flips::check::{Depth, Outcome, Subject};
 use crate::image::Image;
+use hedgerow::{Planted, plant};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,6 +48,10 @@ pub struct FlipOptions {
     pub threads: usize,
     /// One change takes no longer than this, or it hangs.
     pub hang: Duration,
+    /// The process takes no more memory than this, in bytes; looked at where the system tells (Linux).
+    pub memory: u64,
+    /// A fault that is put into the engine, so that these checks can be seen to find it.
+    pub planted: Option<Planted>,
     /// Only this change.
     pub only: Option<Case>,
 }
@@ -60,6 +65,8 @@ impl Default for FlipOptions {
             seed: 1,
             threads: 1,
             hang: Duration::from_secs(30),
+            memory: 1 << 30,
+            planted: None,
             only: None,
         }
     }
@@ -204,6 +211,7 @@ struct Work {
     next: AtomicUsize,
     stopped: AtomicBool,
     until: Option<Instant>,
+    memory: u64,
 }
 
 enum Looked {
@@ -245,6 +253,7 @@ pub fn run(options: &FlipOptions) -> FlipReport {
     keep_quiet();
     let (say, hear) = mpsc::channel();
     let mut clocks = Vec::new();
+    let planted = options.planted;
     for _ in 0..options.threads.max(1) {
         let (clock, work, say) = (Arc::new(Clock::default()), Arc::clone(&work), say.clone());
         clocks.push((Arc::clone(&clock), 0, Instant::now()));
@@ -252,7 +261,9 @@ pub fn run(options: &FlipOptions) -> FlipReport {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| THREAD.into()).build();
         match pool {
             Ok(pool) => pool.spawn(move || {
+                plant(planted);
                 labour(&work, &clock, &say);
+                plant(None);
                 clock.ticks.store(DONE, Ordering::Relaxed);
             }),
             Err(error) => report.failures.push(error.to_string()),
@@ -351,6 +362,7 @@ fn plan(subjects: Vec<Subject>, options: &FlipOptions) -> Work {
         next: AtomicUsize::new(0),
         stopped: AtomicBool::new(false),
         until: options.time.map(|time| Instant::now() + time),
+        memory: options.memory,
     }
 }
 
@@ -387,6 +399,11 @@ fn labour(work: &Work, clock: &Clock, say: &mpsc::Sender<Said>) {
                 said.failures.push(format!("{case}: {why}"));
             }
         }
+        let taken = memory_taken();
+        if let Some(case) = work.case(lot, first).filter(|_| taken > work.memory) {
+            said.failures.push(format!("{case} and the next {UNIT}: the process took {taken} bytes of memory"));
+            work.stopped.store(true, Ordering::Relaxed);
+        }
         if say.send(said).is_err() || work.stopped.load(Ordering::Relaxed) {
             return;
         }
@@ -405,6 +422,13 @@ fn look(subject: &Subject, image: &Image, lot: &Lot, step: u64) -> Looked {
     };
     subject.put_back(image, lot.file, lot.sort, place);
     looked
+}
+
+/// The most memory that the process ever took, in bytes; 0 where the system does not tell.
+fn memory_taken() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
 thread_local! {

@@ -138,6 +138,16 @@ impl Drop for Lock {
     }
 }
 
+/// Bytes as they were when they were mapped.
+#[derive(Debug)]
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 #[derive(Debug)]
 struct Handle(Arc<Node>);
 
@@ -179,6 +189,6 @@ impl VFile for Handle {
     }
 
     fn map(&self) -> io::Result<Mapping> {
-        Ok(Mapping::Heap(self.0.bytes().as_ref().clone()))
+        Ok(Mapping::Shared(Box::new(Shared(self.0.bytes().clone()))))
     }
 }

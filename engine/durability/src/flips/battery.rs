@@ -106,11 +106,11 @@ impl Answers {
         all.filter_map(|((name, _), answer)| Some(format!("{name}: {}", answer.as_ref().err()?))).next()
     }
 
-    /// Compares with what the sound store answers, and with what it answers without the file that was changed.
+    /// Compares with what the sound store answers, and with what it answers without the projections that were changed.
     ///
     /// # Errors
     /// The first answer that is another one and does not say so.
-    pub fn judge(self, sound: &Self, without: Option<&Self>) -> Result<Reading, String> {
+    pub fn judge(self, sound: &Self, without: &[Self]) -> Result<Reading, String> {
         let told = self.lacks.len() > sound.lacks.len() || self.lacks.iter().any(|lack| !sound.lacks.contains(lack));
         let mut reading = if told { Reading::Told } else { Reading::Same };
         for (place, found) in self.answers.into_iter().enumerate() {
@@ -123,11 +123,11 @@ impl Answers {
                 continue;
             }
             let lacks = found.take_lacks();
-            let incomplete = without.and_then(right).map(|mut right| {
+            let mut incomplete = without.iter().filter_map(right).map(|mut right| {
                 right.take_lacks();
                 right
             });
-            if !told || lacks.is_some_and(|lacks| lacks.is_empty()) || incomplete.as_ref() != Some(&found) {
+            if !told || lacks.is_some_and(|lacks| lacks.is_empty()) || !incomplete.any(|right| right == found) {
                 let name = QUESTIONS.get(place).map_or("", |(name, _)| name);
                 return Err(format!("another answer to “{name}”: {found:?}"));
             }

@@ -4,9 +4,11 @@ use crate::flips::battery::{Answers, Reading};
 use crate::flips::change::{After, Before, Origin, Other, Sort, flip};
 use crate::flips::stores::{Fault, Kind, Made, add, make};
 use crate::image::Image;
-use hedgerow::{Env, FileName, Quiet, Snapshot, Store, verify};
-use hedgerow_format::file::{FileKind, Layout};
+use hedgerow::{Env, FileName, OpenError, PackDisk, Quiet, Snapshot, Store, Vfs, verify};
+use hedgerow_format::FormatError;
+use hedgerow_format::file::{FileKind, Layout, Section};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A store, every file of which is changed in turn.
@@ -18,10 +20,20 @@ pub struct Subject {
     pub files: Vec<(FileName, Before)>,
     answers: Answers,
     older: Answers,
-    /// What is answered without a projection.
-    without: BTreeMap<FileName, Answers>,
-    /// Where the sections of a file lie.
-    layouts: BTreeMap<FileName, Layout>,
+    /// What is answered without the projections that a file is or has.
+    without: BTreeMap<FileName, Vec<Answers>>,
+    /// What a file consists of.
+    parts: BTreeMap<FileName, Vec<Part>>,
+}
+
+/// A file of the store: alone, or in a pack.
+#[derive(Debug)]
+struct Part {
+    name: FileName,
+    /// Its bytes, in the file that is changed.
+    range: Range<usize>,
+    /// Its sections, likewise.
+    sections: Vec<(&'static str, Range<usize>)>,
 }
 
 /// What became of a change.
@@ -57,8 +69,7 @@ impl Subject {
         if let Some(question) = answers.unanswered() {
             return Err(format!("{kind}: the sound store does not answer: {question}"));
         }
-        let verified = verify(&env(&image), &Quiet).map_err(|error| error.to_string())?;
-        if let Some(problem) = verified.problems.first() {
+        if let Some(problem) = problems(kind, &image).first() {
             return Err(format!("{kind}: the sound store does not verify: {problem}"));
         }
         let mut subject = Self {
@@ -67,7 +78,7 @@ impl Subject {
             answers,
             files: Vec::new(),
             without: BTreeMap::new(),
-            layouts: BTreeMap::new(),
+            parts: BTreeMap::new(),
             image,
         };
         for name in subject.image.names().into_iter().filter(|name| *name != FileName::Lock) {
@@ -78,15 +89,20 @@ impl Subject {
 
     fn add(&mut self, name: FileName, older: &Image, twin: &Image) -> Result<(), String> {
         let Some(bytes) = self.image.bytes(&name) else { return Ok(()) };
-        if let FileName::Numbered { kind, .. } = name {
-            let layout = Layout::parse(kind, &bytes).map_err(|error| format!("{name}: {error}"))?;
-            self.layouts.insert(name, layout);
-            if matches!(kind, FileKind::Links | FileKind::Edges) {
-                let image = self.image.fork();
-                image.edit(&name, Vec::clear);
-                self.without.insert(name, ask(self.kind, &image)?);
-            }
+        let parts = parts(name, &bytes).map_err(|error| format!("{name}: {error}"))?;
+        let projections = parts.iter().filter(|part| is_projection(&part.name)).map(|part| part.range.start);
+        let projections: Vec<usize> = projections.collect();
+        let mut sets: Vec<&[usize]> = projections.chunks(1).collect();
+        if projections.len() > 1 {
+            sets.push(&projections);
         }
+        for set in sets {
+            let image = self.image.fork();
+            // The first byte of the magic number.
+            set.iter().for_each(|start| image.edit(&name, |bytes| flip(bytes, start * 8)));
+            self.without.entry(name).or_default().push(ask(self.kind, &image)?);
+        }
+        self.parts.insert(name, parts);
         let mut others = vec![Other { origin: Origin::Nowhere, bytes: None }];
         for (origin, image) in [(Origin::Own, &self.image), (Origin::Older, older), (Origin::Twin, twin)] {
             let files = image.names().into_iter().filter(|other| *other != FileName::Lock);
@@ -115,7 +131,7 @@ impl Subject {
         } else {
             match before.after(sort, place) {
                 After::Same => return Ok(Outcome::Void),
-                After::Gone => drop(hedgerow::Vfs::remove(image, name)),
+                After::Gone => drop(image.remove(name)),
                 After::Bytes(bytes) => image.put(*name, Arc::new(bytes)),
             }
         }
@@ -142,13 +158,11 @@ impl Subject {
         if *name != FileName::Catalog || depth.write {
             told |= self.read(image, name, stale)? == Reading::Told;
         }
-        let problems = match verify(&env(image), &Quiet) {
-            Ok(verified) => verified.problems,
-            Err(error) => vec![error.to_string()],
-        };
+        let problems = problems(self.kind, image);
         told |= !problems.is_empty();
         let mut written = Reading::Same;
-        if depth.write || matches!(name, FileName::Head | FileName::Catalog) || is_manifest(name) {
+        let writers = matches!(name, FileName::Head | FileName::Catalog) || is_manifest(name);
+        if self.kind != Kind::Pack && (depth.write || writers) {
             written = self.write(image, name, depth)?;
             told |= written == Reading::Told;
         }
@@ -163,21 +177,21 @@ impl Subject {
     }
 
     fn read(&self, image: &Image, name: &FileName, stale: bool) -> Result<Reading, String> {
-        let Ok(snapshot) = Snapshot::open_in(image) else { return Ok(Reading::Told) };
+        let Ok(snapshot) = open(self.kind, image) else { return Ok(Reading::Told) };
         let found = Answers::of(&snapshot);
         if stale {
             return found
-                .judge(&self.older, None)
+                .judge(&self.older, &[])
                 .map(|_| Reading::Told)
                 .map_err(|error| format!("a stale HEAD: {error}"));
         }
-        found.judge(&self.answers, self.without.get(name))
+        found.judge(&self.answers, self.without(name))
     }
 
     fn write(&self, image: &Image, name: &FileName, depth: Depth) -> Result<Reading, String> {
         let image = image.fork();
         let Ok(store) = Store::open_in(env(&image)) else { return Ok(Reading::Told) };
-        let reading = Answers::of(&store.snapshot()).judge(&self.answers, self.without.get(name));
+        let reading = Answers::of(&store.snapshot()).judge(&self.answers, self.without(name));
         let reading = reading.map_err(|error| format!("in the writer: {error}"))?;
         let head = |image: &Image| image.bytes(&FileName::Head);
         if head(&image) != head(&self.image) {
@@ -186,8 +200,7 @@ impl Subject {
         if depth.commit && matches!(name, FileName::Head | FileName::Catalog) {
             add(self.kind, &store).map_err(|error| format!("the writer does not write on: {error}"))?;
             drop(store);
-            let verified = verify(&env(&image), &Quiet).map_err(|error| error.to_string())?;
-            if let Some(problem) = verified.problems.first() {
+            if let Some(problem) = problems(self.kind, &image).first() {
                 return Err(format!("after a commit: {problem}"));
             }
             let snapshot = Snapshot::open_in(&image).map_err(|error| format!("after a commit: {error}"))?;
@@ -200,20 +213,30 @@ impl Subject {
 
     /// Whether `verify` names the file, and where in it the change is.
     fn place(&self, name: &FileName, sort: Sort, place: usize, problems: &[String]) -> Result<(), String> {
-        let file = name.to_string();
-        let Some(problem) = problems.iter().find(|problem| problem.contains(&file)) else {
-            return Err(format!("verify does not name the file: {problems:?}"));
+        let byte = (sort == Sort::Bit).then_some(place / 8);
+        let mut parts = self.parts.get(name).into_iter().flatten();
+        let hit = byte.and_then(|byte| parts.find(|part| part.range.contains(&byte)));
+        let file = hit.map_or(*name, |part| part.name).to_string();
+        // Of other changes of a pack than one bit, any file may be the first that is not as it was.
+        let any = hit.is_none() && self.kind == Kind::Pack;
+        let Some(problem) = problems.iter().find(|problem| any || problem.contains(&file)) else {
+            return Err(format!("verify does not name {file}: {problems:?}"));
         };
-        let Some(byte) = (sort == Sort::Bit).then_some(place / 8) else { return Ok(()) };
+        let Some((byte, part)) = byte.zip(hit) else { return Ok(()) };
         if !problem.contains("offset ") {
             return Err(format!("verify names no offset: {problem}"));
         }
-        let sections = self.layouts.get(name).into_iter().flat_map(Layout::sections);
-        let mut hit = sections.filter(|section| section.range.contains(&byte)).map(|section| section.kind.name());
-        match hit.find(|section| std::env::var_os("SECTIONS").is_some() && !problem.contains(section)) {
-            Some(section) => Err(format!("verify does not name the section {section}: {problem}")),
-            None => Ok(()),
+        let mut sections = part.sections.iter().filter(|(_, range)| range.contains(&byte));
+        match sections.find(|(section, _)| !problem.contains(section)) {
+            Some((section, _)) if std::env::var_os("SECTIONS").is_some() => {
+                Err(format!("verify does not name the section {section}: {problem}"))
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn without(&self, name: &FileName) -> &[Answers] {
+        self.without.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Kind of the store.
@@ -227,9 +250,58 @@ fn env(image: &Image) -> Env {
     Env::seeded(Arc::new(image.clone()), 99)
 }
 
+fn open(kind: Kind, image: &Image) -> Result<Snapshot, OpenError> {
+    if kind == Kind::Pack {
+        Snapshot::open_in(&PackDisk::open(image, FileName::Pack)?)
+    } else {
+        Snapshot::open_in(image)
+    }
+}
+
 fn ask(kind: Kind, image: &Image) -> Result<Answers, String> {
-    let snapshot = Snapshot::open_in(image).map_err(|error| format!("{kind}: {error}"))?;
-    Ok(Answers::of(&snapshot))
+    Ok(Answers::of(&open(kind, image).map_err(|error| format!("{kind}: {error}"))?))
+}
+
+/// What `verify` finds, or why it could not look.
+fn problems(kind: Kind, image: &Image) -> Vec<String> {
+    let disk: Arc<dyn Vfs> = if kind == Kind::Pack {
+        match PackDisk::open(image, FileName::Pack).map_err(OpenError::from) {
+            Ok(pack) => Arc::new(pack),
+            Err(error) => return vec![error.to_string()],
+        }
+    } else {
+        Arc::new(image.clone())
+    };
+    verify(&Env::seeded(disk, 99), &Quiet).map_or_else(|error| vec![error.to_string()], |verified| verified.problems)
+}
+
+/// The files that a file consists of: itself, or those of a pack.
+fn parts(name: FileName, bytes: &[u8]) -> Result<Vec<Part>, FormatError> {
+    let mut parts = Vec::new();
+    if let FileName::Numbered { kind, .. } = name {
+        parts.push(part(name, kind, bytes, 0..bytes.len())?);
+    } else if name == FileName::Pack {
+        for entry in hedgerow_format::pack::Pack::parse(bytes)?.entries() {
+            let place = [entry.offset, entry.offset.saturating_add(entry.length)].map(usize::try_from);
+            if let (Some(kind), [Ok(start), Ok(end)]) = (FileKind::from_number(entry.kind), place) {
+                let name = FileName::Numbered { kind, number: entry.number, random: entry.random };
+                parts.push(part(name, kind, bytes, start..end)?);
+            }
+        }
+    }
+    Ok(parts)
+}
+
+fn part(name: FileName, kind: FileKind, bytes: &[u8], range: Range<usize>) -> Result<Part, FormatError> {
+    let layout = Layout::parse(kind, bytes.get(range.clone()).unwrap_or_default())?;
+    let place =
+        |section: &Section| (section.kind.name(), range.start + section.range.start..range.start + section.range.end);
+    let sections = layout.sections().iter().map(place).collect();
+    Ok(Part { name, range, sections })
+}
+
+fn is_projection(name: &FileName) -> bool {
+    matches!(name, FileName::Numbered { kind: FileKind::Links | FileKind::Edges, .. })
 }
 
 fn is_manifest(name: &FileName) -> bool {

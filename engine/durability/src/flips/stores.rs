@@ -3,7 +3,7 @@
 use crate::image::Image;
 use crate::numbers::Numbers;
 use crate::pipeline::{PIPELINE, document, unit_vector};
-use hedgerow::{Batch, Document, EdgeRules, Env, Merging, Quiet, Store, Target, triple};
+use hedgerow::{BackupOptions, Batch, Document, EdgeRules, Env, Merging, Quiet, Snapshot, Store, Target, triple};
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -27,11 +27,14 @@ pub enum Kind {
     Compacted,
     /// A segment of several blocks, so that a query reads some and not others; with links and edges.
     Blocks,
+    /// A compacted store with links and edges in one file.
+    Pack,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Facts, Self::Overlay, Self::Links, Self::Edges, Self::Compacted, Self::Blocks];
+    pub const ALL: [Self; 7] =
+        [Self::Facts, Self::Overlay, Self::Links, Self::Edges, Self::Compacted, Self::Blocks, Self::Pack];
 
     /// Its name in reports.
     #[must_use]
@@ -43,6 +46,7 @@ impl Kind {
             Self::Edges => "edges",
             Self::Compacted => "compacted",
             Self::Blocks => "blocks",
+            Self::Pack => "pack",
         }
     }
 }
@@ -109,7 +113,17 @@ pub fn make(kind: Kind, seed: u64) -> Result<Made, Fault> {
     drop(store);
     // Opening sweeps the files that no generation names any more.
     drop(Store::open_in(env)?);
+    if kind == Kind::Pack {
+        return Ok(Made { image: pack(&image)?, older: pack(&older)? });
+    }
     Ok(Made { image, older })
+}
+
+fn pack(image: &Image) -> Result<Image, Fault> {
+    let packed = Image::default();
+    let env = Env::seeded(Arc::new(packed.clone()), 1);
+    Snapshot::open_in(image)?.backup_in(&env, BackupOptions::default(), &Quiet)?;
+    Ok(packed)
 }
 
 /// Adds a document on top of what the store holds.
