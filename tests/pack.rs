@@ -330,3 +330,52 @@ fn the_command_backs_up_reads_packs_and_restores() {
     assert_eq!(answers(Path::new(&again)), expected);
     assert_eq!(run(&["restore", &pack, &again]).0, Some(2));
 }
+
+/// Fields of the example, with their places.
+fn example() -> Vec<String> {
+    let store = Store::open_or_create_in(Env::seeded(Arc::new(Disk::default()), 1)).expect("the disk is sound");
+    let disk = Disk::default();
+    store.snapshot().backup_in(&env(&disk), NEW, &Quiet).expect("the disk is sound");
+    let state = disk.now();
+    let bytes = state.bytes(&FileName::Pack).expect("it was written");
+    let pack = Pack::parse(bytes).expect("it is sound");
+    let manifest = usize::try_from(pack.entries()[0].offset).expect("it is small");
+    let lines = [
+        (0, 16, "magic; version; header_bytes; reserved"),
+        (16, 16, "directory 256; directory_bytes 40"),
+        (32, 8, "file_bytes"),
+        (40, 8, "layout"),
+        (48, 16, "directory_hash …"),
+        (64, 16, "… directory_hash"),
+        (80, 16, "head: magic; version; reserved; checksum"),
+        (96, 16, "… store"),
+        (112, 16, "… generation 0; random"),
+        (128, 16, "… manifest_bytes; reserved"),
+        (144, 16, "… manifest_hash …"),
+        (160, 16, "… manifest_hash"),
+        (252, 4, "checksum"),
+        (256, 8, "kind 4, a manifest; reserved"),
+        (264, 16, "number: generation 0; random"),
+        (280, 16, "offset; length"),
+        (manifest, 8, "the manifest begins"),
+    ];
+    let hex = |from: usize, length: usize| bytes[from..from + length].iter().map(|byte| format!("{byte:02x}"));
+    let line = |(from, length, what): (usize, usize, &str)| {
+        format!("{from:04x}  {:<47}   {what}", hex(from, length).collect::<Vec<_>>().join(" "))
+    };
+    lines.into_iter().map(line).collect()
+}
+
+#[test]
+fn the_example_of_the_specification_is_a_pack() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("SPEC.md");
+    let spec = fs::read_to_string(&path).expect("the project has a SPEC.md");
+    let (before, rest) = spec.split_once("<!-- example: pack -->\n```\n").expect("it has the example");
+    let (found, after) = rest.split_once("```").expect("the example has an end");
+    let expected = example().join("\n") + "\n";
+    if found != expected && std::env::var_os("UPDATE_SPEC").is_some() {
+        let spec = format!("{before}<!-- example: pack -->\n```\n{expected}```{after}");
+        return fs::write(path, spec).expect("SPEC.md can be written");
+    }
+    assert_eq!(found, expected);
+}

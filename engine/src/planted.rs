@@ -45,6 +45,10 @@ pub enum Planted {
     Renumbered,
     /// A compaction loses the last document.
     DocumentDropped,
+    /// A section is marked as checked before it is.
+    BelievedTooEarly,
+    /// A commit looks at what there is before it has the lock.
+    LockedTooLate,
 }
 
 #[cfg(feature = "planted")]
@@ -71,6 +75,8 @@ impl Planted {
         Self::Renumbered,
         Self::DocumentDropped,
     ];
+    /// Those that only a schedule of several threads shows.
+    pub const SCHEDULED: [Self; 2] = [Self::BelievedTooEarly, Self::LockedTooLate];
 }
 
 thread_local! {

@@ -6,6 +6,7 @@ mod names;
 mod os;
 mod pack;
 mod sink;
+pub mod sync;
 mod verified;
 
 pub use backend::Backend;

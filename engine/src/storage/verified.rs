@@ -2,6 +2,7 @@
 
 use crate::error::{Damage, OpenError, StorageError};
 use crate::planted::{Planted, planted};
+use crate::storage::sync::{AtomicBool, Ordering};
 use crate::storage::{Access, FileName, Mapping, Vfs, at};
 use hedgerow_format::FormatError;
 use hedgerow_format::checksum::BLOCK_BYTES;
@@ -9,7 +10,6 @@ use hedgerow_format::file::{FileKind, Layout};
 use hedgerow_format::manifest::FileEntry;
 use hedgerow_format::section::{SectionKind, Sections};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open, mapped file with its header and tables checked.
 #[derive(Debug)]
@@ -163,6 +163,9 @@ impl Sections for VerifiedFile {
         let Ok(position) = sections.binary_search_by_key(&kind, |section| section.kind) else { return Ok(&[]) };
         let range = sections[position].range.clone();
         if !self.checked[position].load(Ordering::Acquire) && !planted(Planted::ChecksumIgnored) {
+            if planted(Planted::BelievedTooEarly) {
+                self.checked[position].store(true, Ordering::Release);
+            }
             Layout::blocks_of(&range).try_for_each(|block| self.layout.check_block(&self.mapping, block))?;
             self.checked[position].store(true, Ordering::Release);
         }

@@ -18,8 +18,9 @@ use crate::error::{CommitError, OpenError};
 use crate::planted::{Planted, planted};
 use crate::snapshot::Snapshot;
 use crate::storage::Env;
+use crate::storage::sync::{Mutex, MutexGuard, RwLock};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
 /// An open store: one writer, any number of snapshots.
 #[derive(Debug)]
@@ -103,8 +104,9 @@ impl Store {
     /// # Errors
     /// [`CommitError`]. After [`CommitError::Unknown`] the store refuses to write until it is opened again.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        let early = planted(Planted::LockedTooLate).then(|| self.snapshot());
         let mut writer = self.lock()?;
-        let before = self.snapshot();
+        let before = early.unwrap_or_else(|| self.snapshot());
         let resolved = resolve::resolve(&before, batch)?;
         if resolved.is_empty() {
             return Ok(resolved.unchanged(before.generation()));
