@@ -25,6 +25,10 @@ pub struct Catalog {
     pending: Vec<FileName>,
 }
 
+/// Where redb's header says, by this bit, that the file was not closed (its `docs/design.md`, "god byte").
+const RECOVERY_BYTE: usize = 9;
+const RECOVERY_REQUIRED: u8 = 2;
+
 /// What is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -57,6 +61,10 @@ impl Catalog {
     /// # Errors
     /// [`OpenError`].
     pub fn create(env: &Env, state: &State) -> Result<(), OpenError> {
+        Self::write_anew(env, state, &[])
+    }
+
+    fn write_anew(env: &Env, state: &State, pending: &[FileName]) -> Result<(), OpenError> {
         let in_place = planted(Planted::CatalogInPlace);
         let name = if in_place { FileName::Catalog } else { FileName::NewCatalog(env.random()) };
         let disk = &*env.disk;
@@ -64,7 +72,7 @@ impl Catalog {
         let make = || -> Result<(), CatalogError> {
             let database = options().create_with_backend(Backend(file)).map_err(CatalogError::new)?;
             let mut catalog = Self { database, pending: Vec::new() };
-            catalog.commit(state, &[], &[])?;
+            catalog.commit(state, pending, &[])?;
             catalog.database.close().map_err(CatalogError::new)
         };
         make().map_err(|error| damaged(env, &error))?;
@@ -75,17 +83,27 @@ impl Catalog {
         Ok(disk.sync_folder(Folder::Root).map_err(at_folder("sync", Folder::Root))?)
     }
 
-    /// Opens the catalog and checks all of it.
+    /// Opens the catalog and checks all of it. One that was not closed is first written anew, as another file: a sync that
+    /// failed may have dropped what memory still shows, and no later sync would write that again.
     ///
     /// # Errors
     /// [`OpenError::CatalogDamaged`] and [`OpenError::Storage`].
     pub fn open(env: &Env) -> Result<(Self, State), OpenError> {
         let name = FileName::Catalog;
-        let file = env.disk.open(&name, Access::Write).map_err(at("open", &name))?;
-        if file.len().map_err(at("read", &name))? == 0 {
-            // redb would make an empty database of it.
+        let mut first = [0; RECOVERY_BYTE + 1];
+        let looked = env.disk.open(&name, Access::Read).and_then(|file| {
+            // redb would make an empty database of an empty file.
+            let length = file.len()?;
+            if length > 0 { file.read_at(&mut first, 0).map(|()| length) } else { Ok(length) }
+        });
+        if looked.map_err(at("read", &name))? == 0 {
             return Err(damaged(env, &CatalogError("it is empty".into())));
         }
+        if first[RECOVERY_BYTE] & RECOVERY_REQUIRED != 0 {
+            let (state, pending) = Self::copy(env)?;
+            Self::write_anew(env, &state, &pending)?;
+        }
+        let file = env.disk.open(&name, Access::Write).map_err(at("open", &name))?;
         let read = || -> Result<(Self, State), CatalogError> {
             let database = options().create_with_backend(Backend(file)).map_err(CatalogError::new)?;
             let (state, pending) = read_all(&database)?;
@@ -99,6 +117,10 @@ impl Catalog {
     /// # Errors
     /// [`OpenError::MissingCatalog`], [`OpenError::CatalogDamaged`] and [`OpenError::Storage`].
     pub fn read(env: &Env) -> Result<State, OpenError> {
+        Self::copy(env).map(|(state, _)| state)
+    }
+
+    fn copy(env: &Env) -> Result<(State, Vec<FileName>), OpenError> {
         let name = FileName::Catalog;
         let file = match env.disk.open(&name, Access::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -113,12 +135,12 @@ impl Catalog {
         }
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
         file.read_at(&mut bytes, 0).map_err(at("read", &name))?;
-        let read = || -> Result<State, CatalogError> {
+        let read = || -> Result<(State, Vec<FileName>), CatalogError> {
             let memory = redb::backends::InMemoryBackend::new();
             let copied = memory.set_len(length).and_then(|()| memory.write(0, &bytes));
             copied.map_err(|error| CatalogError(error.to_string()))?;
             let database = options().create_with_backend(memory).map_err(CatalogError::new)?;
-            Ok(read_all(&database)?.0)
+            read_all(&database)
         };
         read().map_err(|error| damaged(env, &error))
     }

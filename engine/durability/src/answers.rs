@@ -43,6 +43,8 @@ pub fn answers(snapshot: &Snapshot) -> Result<String, QueryError> {
             }
         }
     }
+    // Edges are there even where none survived: what is behind later depends on it.
+    say(&mut said, &snapshot.edge_rules());
     say(&mut said, &snapshot.incomplete());
     say(&mut said, &snapshot.statistics()?);
     say(&mut said, &snapshot.fingerprint()?);

@@ -111,7 +111,11 @@ impl Life {
         let found = (least..=most.min(self.steps.len())).rev().find(|position| self.said[*position] == said);
         found.ok_or_else(|| {
             let other = self.said.iter().position(|other| *other == said);
-            format!("it says what it said after step {other:?}, expected {least} to {most}")
+            let lines = self.said[least.min(self.steps.len())].lines().zip(said.lines());
+            let (expected, found) = lines.into_iter().find(|(one, other)| one != other).unwrap_or_default();
+            format!(
+                "it says what it said after step {other:?}, expected {least} to {most}; first {found}, expected {expected}"
+            )
         })
     }
 
