@@ -29,6 +29,7 @@ mod processes;
 mod regressions;
 mod repair;
 mod retrieval;
+mod salvage;
 mod store;
 mod stores;
 mod terms_oracle;

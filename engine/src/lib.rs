@@ -74,7 +74,8 @@ pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::Chunking;
 pub use crate::ingest::{Document, GivenChunk, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
-    BackedUp, BackupError, BackupOptions, EdgeStats, Limits, SpaceStats, Stats, Verified, VerifyError, verify,
+    BackedUp, BackupError, BackupOptions, EdgeStats, Limits, Lost, SalvageError, Salvaged, SpaceStats, Stats, Verified,
+    VerifyError, salvage, verify,
 };
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]

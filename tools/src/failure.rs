@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hedgerow::{
     BackupError, Cancelled, CommitError, Damage, EdgeError, Error, FilterError, OpenError, QueryError, RepairError,
-    StorageError, VerifyError,
+    SalvageError, StorageError, VerifyError,
 };
 
 use crate::read::npy::MatrixError;
@@ -232,6 +232,20 @@ impl From<VerifyError> for Failure {
         match error {
             VerifyError::Open(error) => Failure::Open(error),
             VerifyError::Cancelled(cancelled) => cancelled.into(),
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<SalvageError> for Failure {
+    fn from(error: SalvageError) -> Self {
+        match error {
+            SalvageError::Nothing { .. } => Failure::NotFound(error.to_string()),
+            SalvageError::Taken { .. } => Failure::Usage(error.to_string()),
+            SalvageError::Open(error) => Failure::Open(error),
+            SalvageError::Commit(error) => Failure::Commit(error),
+            SalvageError::Cancelled(cancelled) => cancelled.into(),
+            // The enum may grow; what it will say is a sentence already.
             other => Failure::Damaged(other.to_string()),
         }
     }

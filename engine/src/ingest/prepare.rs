@@ -3,6 +3,7 @@
 use crate::distance;
 use crate::index::control::{Cancelled, Control};
 use crate::index::terms::analysis::Analyzer;
+use crate::index::terms::counts;
 use crate::ingest::{Document, Pipeline, Rejected, Staged, triple};
 use crate::model::{Certainty, Embed, Extraction};
 use crate::segment::{StagedChunk, StagedDocument, StagedMention, StagedRelation, StagedVector};
@@ -12,11 +13,9 @@ use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{Key, limits, name};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// How often a term of the title counts beside one of the text.
-const TITLE_WEIGHT: u32 = 3;
 /// Texts that are given to the embedder in one call.
 const EMBEDDED_TOGETHER: usize = 64;
 
@@ -90,8 +89,7 @@ fn read(
         return Ok(None);
     }
     let mut chunks = Vec::with_capacity(ranges.len());
-    let mut title_terms = BTreeMap::new();
-    analyzer.for_each_term(&document.title, |term| *title_terms.entry(term.to_owned()).or_insert(0) += TITLE_WEIGHT);
+    let title_terms = counts::of_title(analyzer, &document.title);
     for (ordinal, range) in ranges.into_iter().enumerate() {
         let given = document.chunks.as_ref().and_then(|chunks| chunks.get(ordinal));
         let body = &text[range.clone()];
@@ -99,7 +97,7 @@ fn read(
         if let Some(given) = given {
             chunk.metadata = json(&given.metadata)?;
         }
-        (chunk.terms, chunk.length) = terms(analyzer, &title_terms, body);
+        (chunk.terms, chunk.length) = counts::of_chunk(analyzer, &title_terms, body);
         if let Some(extractor) = pipeline.extractor {
             let found = extractor.extract(&document.title, body).map_err(|error| error.to_string())?;
             let title = if ordinal == 0 { document.title.as_str() } else { "" };
@@ -219,22 +217,6 @@ fn fingerprint(
 fn bytes(range: &Range<usize>) -> Result<Range<u32>, String> {
     let place = |byte: usize| u32::try_from(byte).map_err(|_| "text is too long".to_owned());
     Ok(place(range.start)?..place(range.end)?)
-}
-
-/// The terms of a chunk with their frequencies, by term, and how many there are.
-fn terms(analyzer: &mut Analyzer, title: &BTreeMap<String, u32>, text: &str) -> (Vec<(String, u16)>, u32) {
-    let mut counts: HashMap<String, u32> = title.iter().map(|(term, count)| (term.clone(), *count)).collect();
-    analyzer.for_each_term(text, |term| match counts.get_mut(term) {
-        Some(count) => *count = count.saturating_add(1),
-        None => {
-            counts.insert(term.to_owned(), 1);
-        }
-    });
-    let length = counts.values().fold(0_u32, |sum, count| sum.saturating_add(*count));
-    let cut = |count: u32| u16::try_from(count).unwrap_or(limits::TERM_FREQUENCY);
-    let mut terms: Vec<(String, u16)> = counts.into_iter().map(|(term, count)| (term, cut(count))).collect();
-    terms.sort_unstable();
-    (terms, length)
 }
 
 /// Mentions by entity, and relations, of one chunk; `title` is empty but for the first.

@@ -8,6 +8,7 @@ mod pack;
 mod sink;
 pub mod sync;
 mod verified;
+mod wreck;
 
 pub use backend::Backend;
 pub use mapping::Mapping;
@@ -16,6 +17,7 @@ pub use os::{Reading, RealDisk};
 pub use pack::PackDisk;
 pub use sink::{WriteFault, write_file};
 pub use verified::{FileFault, VerifiedFile};
+pub use wreck::Wreck;
 
 use crate::error::{OpenError, StorageError};
 use hedgerow_format::Key;

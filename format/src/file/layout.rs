@@ -64,6 +64,41 @@ impl Layout {
         Ok(Self { kind: expected, header, header_hash, sections, blocks, end })
     }
 
+    /// What can be known of a damaged file whose length is right: its section table is looked for where the length lets it
+    /// be, and counts if its sections follow each other without a gap. Header and block table may hold anything, so that
+    /// every block is to be checked before it is believed.
+    #[must_use]
+    pub fn of_damaged(kind: FileKind, bytes: &[u8]) -> Option<Self> {
+        let header = FileHeader::decode(bytes.get(..256)?)?;
+        let file_bytes = bytes.len() as u64;
+        (0..=u64::from(limits::SECTIONS)).find_map(|sections| {
+            let table_bytes = sections.saturating_mul(SectionEntry::SIZE as u64);
+            let rest = file_bytes.checked_sub(table_bytes)?;
+            // The blocks take 4 bytes each behind what they cover.
+            let blocks = rest.div_ceil(BLOCK_BYTES.saturating_add(4));
+            let end = rest.checked_sub(blocks.saturating_mul(4))?;
+            if end < HEADER_BYTES || !end.is_multiple_of(SECTION_ALIGNMENT) || end.div_ceil(BLOCK_BYTES) != blocks {
+                return None;
+            }
+            let place = |start: u64, length: u64| {
+                Some(usize::try_from(start).ok()?..usize::try_from(start.checked_add(length)?).ok()?)
+            };
+            let table = bytes.get(place(end, table_bytes)?)?;
+            let found = check_sections(table, end).ok()?;
+            let mut next = usize::try_from(HEADER_BYTES).ok()?;
+            for section in &found {
+                if section.range.start != next || section.range.is_empty() {
+                    return None;
+                }
+                next = section.range.end.checked_next_multiple_of(usize::try_from(SECTION_ALIGNMENT).ok()?)?;
+            }
+            let header_hash = hash(&[bytes.get(..256)?]);
+            let blocks = place(end.checked_add(table_bytes)?, blocks.checked_mul(4)?)?;
+            let tight = next as u64 == end;
+            tight.then(|| Self { kind, header, header_hash, sections: found, blocks, end })
+        })
+    }
+
     /// All sections, in the order of kinds.
     #[must_use]
     pub fn sections(&self) -> &[Section] {

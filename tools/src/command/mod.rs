@@ -17,6 +17,7 @@ mod render;
 mod repair;
 mod restore;
 mod rm;
+mod salvage;
 mod show;
 mod stats;
 mod verify;
@@ -103,6 +104,7 @@ enum Command {
     Stats(stats::Args),
     Verify(verify::Args),
     Repair(repair::Args),
+    Salvage(salvage::Args),
 }
 
 impl Command {
@@ -125,6 +127,7 @@ impl Command {
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
             Command::Repair(args) => repair::run(args, session),
+            Command::Salvage(args) => salvage::run(args, session),
         }
     }
 
@@ -147,7 +150,8 @@ impl Command {
             | Command::Backup(_)
             | Command::Restore(_)
             | Command::Stats(_)
-            | Command::Verify(_) => false,
+            | Command::Verify(_)
+            | Command::Salvage(_) => false,
         }
     }
 
@@ -171,6 +175,7 @@ impl Command {
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
             Command::Repair(args) => Some(&args.store),
+            Command::Salvage(args) => Some(&args.store),
         }
     }
 }

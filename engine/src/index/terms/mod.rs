@@ -4,3 +4,5 @@
 pub mod analysis;
 /// From counts of terms to scores.
 pub mod bm25;
+/// From a text and a title to counts of terms.
+pub mod counts;
