@@ -111,10 +111,11 @@ impl Life {
         let found = (least..=most.min(self.steps.len())).rev().find(|position| self.said[*position] == said);
         found.ok_or_else(|| {
             let other = self.said.iter().position(|other| *other == said);
-            let lines = self.said[least.min(self.steps.len())].lines().zip(said.lines());
-            let (expected, found) = lines.into_iter().find(|(one, other)| one != other).unwrap_or_default();
+            let expected = self.said.get(most.min(self.steps.len())).map_or("", String::as_str);
+            let lines = said.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
+            let (found, expected) = lines.unwrap_or_default();
             format!(
-                "it says what it said after step {other:?}, expected {least} to {most}; first {found}, expected {expected}"
+                "it says what it said after step {other:?}, expected {least} to {most}: expected {expected}, found {found}"
             )
         })
     }
