@@ -10,11 +10,8 @@ mod damage;
 mod distance_oracle;
 mod edges;
 mod filters;
-<<<<<<< HEAD
-mod full;
-=======
 mod flips;
->>>>>>> 4e23eb4 (Tests: a sample of all flips, cuts, swaps and exchanges in place of the few that were made by hand)
+mod full;
 mod history;
 mod hostile;
 mod house;

@@ -12,6 +12,8 @@ use std::thread;
 
 /// Lives in which a bug may show itself; one that shows itself in none of them is not caught.
 const LIVES: u64 = 3;
+/// A bug that did not show itself in so many states is not caught.
+const STATES_MAX: u64 = 20_000;
 /// Moments of a life are tried in steps of this many, which has no factor in common with their number, or few.
 const STRIDE: usize = 37;
 
@@ -99,6 +101,9 @@ impl Bug {
         let moments = life.moments();
         let permuted = (0..STRIDE).flat_map(|first| (first..moments).step_by(STRIDE));
         for moment in permuted {
+            if tried.states > STATES_MAX {
+                return None;
+            }
             for scenario in Scenario::ALL {
                 if let Some((found, _)) = suffered(&life, scenario, moment, tried) {
                     return Some((scenario.name(), found));

@@ -6,6 +6,7 @@ mod bounds;
 mod compact;
 mod compare;
 mod demo;
+mod durability;
 mod edges;
 mod eval;
 mod expand;
@@ -103,6 +104,7 @@ enum Command {
     Restore(restore::Args),
     Stats(stats::Args),
     Verify(verify::Args),
+    Durability(durability::Args),
     Repair(repair::Args),
     Salvage(salvage::Args),
 }
@@ -126,6 +128,7 @@ impl Command {
             Command::Restore(args) => restore::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
+            Command::Durability(args) => durability::run(args, session),
             Command::Repair(args) => repair::run(args, session),
             Command::Salvage(args) => salvage::run(args, session),
         }
@@ -151,6 +154,7 @@ impl Command {
             | Command::Restore(_)
             | Command::Stats(_)
             | Command::Verify(_)
+            | Command::Durability(_)
             | Command::Salvage(_) => false,
         }
     }
@@ -174,6 +178,7 @@ impl Command {
             Command::Restore(args) => Some(&args.file),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
+            Command::Durability(_) => None,
             Command::Repair(args) => Some(&args.store),
             Command::Salvage(args) => Some(&args.store),
         }
