@@ -8,6 +8,7 @@ mod corpus;
 mod crash;
 mod damage;
 mod distance_oracle;
+mod durability;
 mod edges;
 mod filters;
 mod flips;

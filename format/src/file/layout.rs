@@ -95,7 +95,7 @@ impl Layout {
             let header_hash = hash(&[bytes.get(..256)?]);
             let blocks = place(end.checked_add(table_bytes)?, blocks.checked_mul(4)?)?;
             let tight = next as u64 == end;
-            tight.then(|| Self { kind, header, header_hash, sections: found, blocks, end })
+            tight.then_some(Self { kind, header, header_hash, sections: found, blocks, end })
         })
     }
 

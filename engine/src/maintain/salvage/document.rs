@@ -47,7 +47,7 @@ impl Readings<'_> {
         };
         let bare = document.clone();
         let mentions = self.add_mentions(&row, &mut document);
-        let ids: Vec<Option<u32>> = self.chunk_slots(&row).map(|slot| self.part.chunk_id(slot)).collect();
+        let ids: Vec<Option<u32>> = Self::chunk_slots(&row).map(|slot| self.part.chunk_id(slot)).collect();
         let missing = [
             ("mentions", mentions),
             ("relations", Extras::add_relations(&ids, relations, &mut document)),
@@ -71,7 +71,7 @@ impl Readings<'_> {
         }
     }
 
-    fn chunk_slots(&self, row: &DocumentRow) -> std::ops::Range<usize> {
+    fn chunk_slots(row: &DocumentRow) -> std::ops::Range<usize> {
         let first = index(row.first_chunk);
         first..first.saturating_add(index(row.chunks))
     }
@@ -86,7 +86,7 @@ impl Readings<'_> {
         let text = wreck.text(row.text_offset..end).ok_or("the text")?;
         let title_terms = counts::of_title(self.analyzer, &title);
         let mut chunks = Vec::new();
-        for (ordinal, slot) in (0..).zip(self.chunk_slots(row)) {
+        for (ordinal, slot) in (0..).zip(Self::chunk_slots(row)) {
             let chunk: ChunkRow = wreck.row(SectionKind::Chunks, slot).ok_or("a chunk")?;
             let belongs = index(chunk.document) == self.slot && chunk.ordinal == ordinal;
             let range = index(chunk.start)..index(chunk.end);
@@ -123,8 +123,8 @@ impl Readings<'_> {
             return 0;
         }
         let mut lost = 0;
-        for (slot, chunk) in self.chunk_slots(row).zip(&mut document.chunks) {
-            let bound = |slot| wreck.number(SectionKind::MentionOffsets, slot).map(|row| index(row));
+        for (slot, chunk) in Self::chunk_slots(row).zip(&mut document.chunks) {
+            let bound = |slot| wreck.number(SectionKind::MentionOffsets, slot).map(index);
             let Some((start, end)) = bound(slot).zip(bound(slot + 1)) else {
                 lost += 1;
                 continue;
