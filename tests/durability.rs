@@ -13,7 +13,7 @@ fn whatever_happens_to_a_store_its_invariants_hold_afterwards() {
         .map(|moment| {
             let mut tried = Tried::default();
             for scenario in Scenario::ALL {
-                let suffered = life.suffer(scenario, moment, moment as u64, &mut tried);
+                let suffered = life.suffer(scenario, moment, &mut tried);
                 suffered.unwrap_or_else(|found| panic!("{} at moment {moment}: {found}", scenario.name()));
             }
             tried

@@ -116,9 +116,10 @@ fn compare_vectors(snapshot: &Snapshot, model: &Model) -> Result<(), String> {
     let wanted = unit_vector(&components(1)).components;
     let mut expected = BTreeMap::new();
     for (number, held) in model {
-        let vector = match held.vector {
-            Some(set) => unit_vector(&components(set)).components,
-            None => {
+        let vector = if let Some(set) = held.vector {
+            unit_vector(&components(set)).components
+        } else {
+            {
                 let given = format!("Page {}\n{}", key(*number), text(*number, held.text));
                 let made = Letters.embed(&[&given]).map_err(|error| error.to_string())?;
                 unit_vector(&made.into_iter().flatten().next().unwrap_or_default()).components

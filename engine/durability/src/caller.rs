@@ -59,7 +59,7 @@ impl Life {
         let (error, known) = (FaultKind::ALL[Numbers(seed).below(FaultKind::ALL.len())], acknowledged(*mark));
         let disk = state.killed();
         for at in 0.. {
-            let fault = Fault { at, for_ever: seed % 2 == 0, error };
+            let fault = Fault { at, for_ever: seed.is_multiple_of(2), error };
             disk.fail(fault);
             let said =
                 Snapshot::open_in(&disk).map(|snapshot| self.position(&snapshot, known.saturating_sub(1), known));

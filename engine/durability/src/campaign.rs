@@ -39,7 +39,7 @@ pub struct Campaign {
 
 impl Default for Campaign {
     fn default() -> Self {
-        Self { time: Duration::from_secs(60), seed: 0, scenario: None, moment: None, hunting: true, threads: 0 }
+        Self { time: Duration::from_mins(1), seed: 0, scenario: None, moment: None, hunting: true, threads: 0 }
     }
 }
 

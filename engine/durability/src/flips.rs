@@ -375,7 +375,7 @@ fn stride(count: u64, seed: u64) -> u64 {
         a
     };
     let first = (count / 8 * 5 + seed % 97).max(1);
-    (first..).find(|stride| divisor(*stride, count) == 1).unwrap_or(1)
+    (first..=u64::MAX).find(|stride| divisor(*stride, count) == 1).unwrap_or(1)
 }
 
 /// Takes units until there are none.

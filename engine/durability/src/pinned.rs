@@ -25,15 +25,14 @@ impl Life {
         disk.record();
         disk.mark(known as u64);
         let store = self.opened(&disk, seed)?;
-        let mut at = self.position(&store.snapshot(), known.saturating_sub(1), known)?;
+        let first = self.position(&store.snapshot(), known.saturating_sub(1), known)?;
         let mut kept: Vec<(Arc<Snapshot>, usize)> = Vec::new();
-        for _ in 0..=STEPS_KEPT {
+        for at in first..=first + STEPS_KEPT {
             disk.mark(at as u64 + 1);
             let reader = Snapshot::open_in(&disk).map_err(|error| format!("S7: a reader cannot open: {error}"))?;
             kept.extend([(store.snapshot(), at), (Arc::new(reader), at)]);
             let Some(step) = self.steps.get(at) else { break };
             live(&store, &self.held[at], step).map_err(|error| format!("S7: {step:?} fails: {error}"))?;
-            at += 1;
         }
         for (snapshot, position) in &kept {
             self.position(snapshot, *position, *position).map_err(|found| format!("I7, pinned: {found}"))?;
@@ -65,7 +64,7 @@ impl Life {
         disk.put_back(older, &FileName::Catalog);
         tried.states += 1;
         let damaged =
-            if numbers.chance(50) { self.damage_one(&disk, older.names().collect(), &mut numbers) } else { None };
+            if numbers.chance(50) { Self::damage_one(&disk, &older.names().collect(), &mut numbers) } else { None };
         let Some(damaged) = damaged else {
             let checked = self.check(&disk, acknowledged(*mark), seed).map(|_| ());
             return checked.map_err(|found| format!("the catalog is {back} calls behind: {found}"));
@@ -75,7 +74,7 @@ impl Life {
     }
 
     /// Flips a bit of a file that the older state does not have.
-    fn damage_one(&self, disk: &Disk, older: BTreeSet<FileName>, numbers: &mut Numbers) -> Option<String> {
+    fn damage_one(disk: &Disk, older: &BTreeSet<FileName>, numbers: &mut Numbers) -> Option<String> {
         let state = disk.now();
         // A damaged projection is left out and said, which is another matter.
         let newer = |name: &FileName| {
@@ -91,7 +90,7 @@ impl Life {
 
     /// Opens what may be damaged: it is refused, or all that is opened is whole.
     fn damaged_behind(&self, disk: &Disk, seed: u64) -> Result<(), String> {
-        let published = Snapshot::open_in(disk).map(|snapshot| snapshot.generation()).unwrap_or(0);
+        let published = Snapshot::open_in(disk).map_or(0, |snapshot| snapshot.generation());
         let Ok(store) = Store::open_in(self.env(disk, seed)) else { return Ok(()) };
         let before = store.snapshot();
         let at =

@@ -45,8 +45,8 @@ impl Sloppy {
         match (self, name) {
             (Self::NoFileSync, FileName::Numbered { kind, .. }) => *kind != FileKind::Manifest,
             (Self::NoManifestSync, FileName::Numbered { kind, .. }) => *kind == FileKind::Manifest,
-            (Self::NoHeadSync, FileName::NewHead(_)) => true,
-            (Self::NoCatalogSync, FileName::Catalog | FileName::NewCatalog(_)) => true,
+            (Self::NoHeadSync, FileName::NewHead(_))
+            | (Self::NoCatalogSync, FileName::Catalog | FileName::NewCatalog(_)) => true,
             _ => false,
         }
     }

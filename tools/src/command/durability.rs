@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// One scenario alone: no flips, no planted bugs
-    #[arg(long, value_parser = PossibleValuesParser::new(Scenario::ALL.map(Scenario::name)).map(scenario))]
+    #[arg(long, value_parser = PossibleValuesParser::new(Scenario::ALL.map(Scenario::name)).map(|name| scenario(&name)))]
     scenario: Option<Scenario>,
     /// One moment of one life: what a failure says
     #[arg(long, requires = "scenario")]
@@ -40,7 +40,7 @@ pub struct Args {
     planted: bool,
 }
 
-fn scenario(name: String) -> Scenario {
+fn scenario(name: &str) -> Scenario {
     Scenario::ALL.into_iter().find(|scenario| scenario.name() == name).unwrap_or(Scenario::Crash)
 }
 

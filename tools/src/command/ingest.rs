@@ -71,7 +71,6 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let tally = intake.run(read, &mut rejections, |_| Ok(()))?;
     progress.say("linking");
     store.refresh(&progress)?;
-    drop(intake);
     let generation = store.close()?;
     drop(progress);
     let summary = Summary {

@@ -109,7 +109,9 @@ impl VFile for Handle {
             return Err(io::Error::other("the sync failed"));
         }
         let durable = Arc::make_mut(&mut state.files[self.file].durable);
-        pending.iter().for_each(|write| write.apply(durable));
+        for write in &pending {
+            write.apply(durable);
+        }
         Ok(())
     }
 

@@ -102,8 +102,8 @@ impl Answers {
     /// The first question without an answer.
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
-        let all = QUESTIONS.iter().zip(&self.answers);
-        all.filter_map(|((name, _), answer)| Some(format!("{name}: {}", answer.as_ref().err()?))).next()
+        let mut all = QUESTIONS.iter().zip(&self.answers);
+        all.find_map(|((name, _), answer)| Some(format!("{name}: {}", answer.as_ref().err()?)))
     }
 
     /// Compares with what the sound store answers, and with what it answers without the projections that were changed.

@@ -126,7 +126,7 @@ impl Before {
             Sort::Run => swap(&mut bytes, RUN_BYTES, place),
             Sort::Block => swap(&mut bytes, BLOCK_BYTES, place),
             Sort::Exchange => match self.others.get(place) {
-                Some(Other { bytes: Some(other), .. }) => bytes = other.as_ref().clone(),
+                Some(Other { bytes: Some(other), .. }) => bytes.clone_from(other.as_ref()),
                 _ => return After::Gone,
             },
         }

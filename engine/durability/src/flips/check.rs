@@ -99,7 +99,9 @@ impl Subject {
         for set in sets {
             let image = self.image.fork();
             // The first byte of the magic number.
-            set.iter().for_each(|start| image.edit(&name, |bytes| flip(bytes, start * 8)));
+            for start in set {
+                image.edit(&name, |bytes| flip(bytes, start * 8));
+            }
             self.without.entry(name).or_default().push(ask(self.kind, &image)?);
         }
         self.parts.insert(name, parts);
