@@ -20,7 +20,9 @@ fn whatever_happens_to_a_store_its_invariants_hold_afterwards() {
         })
         .collect();
     let mut all = Tried::default();
-    tried.into_iter().for_each(|part| all.add(part));
+    for part in tried {
+        all.add(part);
+    }
     assert!(all.states > 100 && all.triple > 10 && all.faults > 30 && all.readers > 10, "{all:?}");
 }
 

@@ -183,7 +183,9 @@ impl Bench {
             Deed::Remove => {
                 let keys: Vec<String> = after.keys().filter(|_| numbers.below(3) == 0).take(5).cloned().collect();
                 let keys = if keys.is_empty() { after.keys().take(1).cloned().collect() } else { keys };
-                keys.iter().for_each(|key| drop(after.remove(key)));
+                for key in &keys {
+                    after.remove(key);
+                }
                 ("rm", keys)
             }
             Deed::Edges => ("edges", vec!["--top-m".into(), (1 + numbers.below(3)).to_string()]),
@@ -241,7 +243,9 @@ impl Bench {
 fn a_command_that_is_killed_is_done_or_not_and_the_store_is_sound() {
     let mut bench = Bench { place: Place::new(), held: Held::new(), took: BTreeMap::new() };
     let mut numbers = Numbers(20_261_130);
-    DEEDS.into_iter().for_each(|deed| bench.finish(deed, &mut numbers));
+    for deed in DEEDS {
+        bench.finish(deed, &mut numbers);
+    }
     let (mut kills, mut done) = (0, 0);
     for round in 0..rounds(ROUNDS_EACH) {
         for deed in DEEDS {

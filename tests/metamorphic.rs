@@ -152,14 +152,18 @@ fn live(place: &Place, contents: &[Content], history: &History, refreshed: bool)
         history.gone.iter().enumerate().map(|(row, content)| (format!("gone {row}"), *content)).collect();
     let leave = || {
         let mut batch = Batch::default();
-        gone.iter().for_each(|(key, _)| batch.delete(key));
+        for (key, _) in &gone {
+            batch.delete(key);
+        }
         store.commit(batch).expect("the batch is sound");
     };
     // A document that is given as it is already there keeps what was said about it, so a replaced one goes first.
     commit(&store, &early);
     commit(&store, &gone);
     let mut away = Batch::default();
-    early.iter().for_each(|(key, _)| away.delete(key));
+    for (key, _) in &early {
+        away.delete(key);
+    }
     store.commit(away).expect("the batch is sound");
     if history.gone_early {
         leave();

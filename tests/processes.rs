@@ -27,9 +27,7 @@ fn start_writer(store: &str, seconds: f64) -> Child {
     let mut line = String::new();
     let out = writer.stdout.as_mut().expect("it is piped");
     BufReader::new(out).read_line(&mut line).expect("it can be read");
-    if line != "ready\n" {
-        panic!("the writer said {line:?}, then {}", last_words(&mut writer));
-    }
+    assert!(line == "ready\n", "the writer said {line:?}, then {}", last_words(&mut writer));
     writer
 }
 
@@ -65,9 +63,11 @@ fn readers_see_whole_generations_only_while_writers_are_killed_and_begin_again()
         refuse_second_writer(&store, writer.id());
         refused += 1;
         thread::sleep(LIFE.mul_f64(f64::from(kills % 7 + 1) / 7.0));
-        if writer.try_wait().expect("it is ours").is_some() {
-            panic!("the writer ended by itself: {}", last_words(&mut writer));
-        }
+        assert!(
+            writer.try_wait().expect("it is ours").is_none(),
+            "the writer ended by itself: {}",
+            last_words(&mut writer)
+        );
         writer.kill().expect("it is ours");
         writer.wait().expect("it ends");
         kills += 1;

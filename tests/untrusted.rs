@@ -31,8 +31,8 @@ fn both() -> (Place, [PathBuf; 2]) {
 fn open(path: &Path, limits: Limits) -> Result<Snapshot, OpenError> {
     let (send, receive) = mpsc::channel();
     let path = path.to_owned();
-    std::thread::spawn(move || send.send(Snapshot::open_untrusted(path, &limits)));
-    receive.recv_timeout(Duration::from_secs(60)).expect("it answers at once")
+    std::thread::spawn(move || send.send(Snapshot::open_untrusted(path, &limits)).ok());
+    receive.recv_timeout(Duration::from_mins(1)).expect("it answers at once")
 }
 
 /// Why it is refused.
@@ -253,7 +253,9 @@ fn a_manifest_that_claims_what_is_not_there_is_refused() {
             let mut changed = archived.clone();
             changed[at] = byte;
             // It may be another manifest, of no segments; whatever it is, it is read without harm.
-            forged(&place, &small, &changed).iter().for_each(|path| drop(open(path, Limits::default())));
+            for path in &forged(&place, &small, &changed) {
+                drop(open(path, Limits::default()));
+            }
         }
     }
     // Nothing at all is a store as well.

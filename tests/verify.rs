@@ -49,13 +49,12 @@ fn forge(place: &Place, kind: FileKind, position: usize, change: impl FnOnce(&mu
     };
     let manifest_path = path("manifests", head.generation, head.random, "man");
     let mut manifest = Manifest::from_bytes(&parts(&manifest_path, FileKind::Manifest)[0].1).expect("it is sound");
-    let (entry, folder, ending) = match kind {
-        FileKind::Segment => (&mut manifest.segments[position].file, "segments", "seg"),
-        _ => {
-            let mut of_kind = manifest.projections.iter_mut().filter(|entry| entry.kind == kind.number());
-            let ending = if kind == FileKind::Edges { "edges.prj" } else { "links.prj" };
-            (&mut of_kind.nth(position).expect("it is there").file, "projections", ending)
-        }
+    let (entry, folder, ending) = if kind == FileKind::Segment {
+        (&mut manifest.segments[position].file, "segments", "seg")
+    } else {
+        let mut of_kind = manifest.projections.iter_mut().filter(|entry| entry.kind == kind.number());
+        let ending = if kind == FileKind::Edges { "edges.prj" } else { "links.prj" };
+        (&mut of_kind.nth(position).expect("it is there").file, "projections", ending)
     };
     let file = path(folder, entry.number, entry.random, ending);
     let mut sections = parts(&file, kind);
@@ -136,7 +135,9 @@ fn what_one_file_cannot_know_is_found() {
         let chunks: Vec<u32> = all.iter().rev().map(|row| row.chunk).collect();
         all.iter_mut().zip(chunks).for_each(|(row, chunk)| row.chunk = chunk);
         rows.clear();
-        all.iter().for_each(|row| row.encode(rows));
+        for row in &all {
+            row.encode(rows);
+        }
     });
     check_forged(FileKind::Segment, 0, &["length one", "section vectors; offset "], |parts| {
         section(parts, SectionKind::Vectors)[0..4].copy_from_slice(&3_f32.to_le_bytes());

@@ -25,7 +25,7 @@ impl PackDisk {
     /// Opens a pack on another disk, and checks its header and its directory. The other disk is not needed afterwards.
     ///
     /// # Errors
-    /// [`FileFault`].
+    /// `FileFault`.
     pub fn open(outer: &dyn Vfs, name: FileName) -> Result<Self, FileFault> {
         let open = || -> io::Result<Mapping> { outer.open(&name, Access::Read)?.map() };
         let bytes = Arc::new(open().map_err(at("open", &name)).map_err(FileFault::Storage)?);

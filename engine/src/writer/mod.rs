@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// Makes all of a batch true, or none of it. Returns once it is durable: at most nine syncs.
-    /// Then, one time in several, neighbouring segments are merged, which is a commit of its own: see [`Merging`].
+    /// Then, one time in several, neighbouring segments are merged, which is a commit of its own: see [`Merging`](crate::Merging).
     ///
     /// Documents that are in the store with the same fingerprint are left as they are; a batch that changes nothing
     /// makes no generation. Projections are behind afterwards.

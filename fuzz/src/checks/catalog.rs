@@ -95,7 +95,7 @@ fn forged(catalog: &[u8], input: &mut Input<'_>) -> Vec<u8> {
         let manifest = &Image::settled().manifest;
         for _ in 0..input.byte() % 6 {
             let kind = u32::from(input.byte() % 6);
-            let (segment, live) = (usize::from(input.byte()), input.byte() % 2 == 0);
+            let (segment, live) = (usize::from(input.byte()), input.byte().is_multiple_of(2));
             let file = manifest.segments[segment % manifest.segments.len()].file;
             let (number, random) = if live { (file.number, file.random) } else { (input.long(), input.long()) };
             table.insert((kind, number, random), input.long()).expect("memory can be written");

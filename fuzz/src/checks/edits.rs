@@ -103,7 +103,7 @@ fn section(stored: &mut Stored, edit: u8, input: &mut Input<'_>) {
         _ => {
             let count = usize::from(input.byte() % 8) * element;
             let end = (first + count).min(content.len());
-            if input.byte() % 2 == 0 {
+            if input.byte().is_multiple_of(2) {
                 content.drain(first..end);
             } else {
                 let copied = content[first..end].to_vec();

@@ -25,7 +25,7 @@ fn read(bytes: &[u8]) {
         let mut free = 256;
         for section in layout.sections() {
             let range = section.range.clone();
-            let aligned = range.start as u64 % SECTION_ALIGNMENT == 0;
+            let aligned = (range.start as u64).is_multiple_of(SECTION_ALIGNMENT);
             assert!(aligned && range.start >= free && range.end <= bytes.len(), "{section:?} lies apart and inside");
             assert!(Layout::blocks_of(&range).end <= layout.block_count(), "every byte has a checksum");
             assert_eq!(layout.section(section.kind), Some(range.clone()), "a section is found");
@@ -41,14 +41,14 @@ fn header(bytes: &[u8]) -> Option<FileHeader> {
 }
 
 /// Says that the file is as long as it is.
-fn length(bytes: &mut Vec<u8>) {
+fn length(bytes: &mut [u8]) {
     let found = (bytes.len() as u64).to_le_bytes();
     if let Some(place) = bytes.get_mut(72..80) {
         place.copy_from_slice(&found);
     }
 }
 
-fn blocks(bytes: &mut Vec<u8>) {
+fn blocks(bytes: &mut [u8]) {
     let Some(header) = header(bytes) else { return };
     let end = header.section_table;
     let table = end.saturating_add(u64::from(header.sections).saturating_mul(32));
@@ -64,14 +64,14 @@ fn blocks(bytes: &mut Vec<u8>) {
     }
 }
 
-fn tables(bytes: &mut Vec<u8>) {
+fn tables(bytes: &mut [u8]) {
     let Some(header) = header(bytes) else { return };
     let Some(tables) = usize::try_from(header.section_table).ok().and_then(|start| bytes.get(start..)) else { return };
     let found = hash(&[tables]);
     bytes[96..128].copy_from_slice(&found);
 }
 
-fn checksum(bytes: &mut Vec<u8>) {
+fn checksum(bytes: &mut [u8]) {
     if bytes.len() >= 256 {
         let sum = crc32c(&bytes[..252]).to_le_bytes();
         bytes[252..256].copy_from_slice(&sum);

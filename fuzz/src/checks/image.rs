@@ -95,7 +95,7 @@ impl Image {
 
     /// Its files as inputs of the target for sections.
     pub fn sectioned(&self) -> impl Iterator<Item = Sectioned> {
-        let shapes = self.manifest.segments.iter().map(|entry| entry.shape());
+        let shapes = self.manifest.segments.iter().map(hedgerow_format::manifest::SegmentEntry::shape);
         let covered = self.manifest.projections.iter().map(|entry| entry.chunks_end);
         let shapes = shapes.chain(covered.map(|chunks| SegmentShape { chunks, ..SegmentShape::default() }));
         self.files.iter().zip(shapes).map(|(stored, shape)| {
@@ -186,7 +186,9 @@ fn commit(store: &Store, put: Vec<Document>, delete: &[&str], more: impl FnOnce(
     let mut batch = Batch::default();
     let staged = PIPELINE.stage(&store.snapshot(), put, &mut batch, &Quiet).expect("no one cancels");
     assert_eq!(staged.rejected, [], "the documents are sound");
-    delete.iter().for_each(|key| batch.delete(key));
+    for key in delete {
+        batch.delete(key);
+    }
     more(&mut batch);
     store.commit(batch).expect("the batch is sound");
 }

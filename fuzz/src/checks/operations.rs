@@ -140,7 +140,7 @@ fn step(input: &mut Input<'_>) -> Step {
         0 => Step::Refresh,
         1 => Step::Edges,
         2 => Step::Compact,
-        count => Step::Commit((0..count % 4 + 1).map(|_| change(input)).collect()),
+        count => Step::Commit((0..=(count % 4)).map(|_| change(input)).collect()),
     }
 }
 

@@ -41,9 +41,8 @@ pub fn ask(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError>
         if input.is_empty() {
             break;
         }
-        match one(snapshot, input) {
-            Err(error @ QueryError::Damaged(_)) => return Err(error),
-            Ok(()) | Err(_) => {}
+        if let Err(error @ QueryError::Damaged(_)) = one(snapshot, input) {
+            return Err(error);
         }
     }
     Ok(())
@@ -54,7 +53,7 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
     match input.byte() % 8 {
         0 | 1 => {
             let question = question(input);
-            if input.byte() % 4 == 0 {
+            if input.byte().is_multiple_of(4) {
                 queries.compare(&question, MODELS)?;
                 return Ok(());
             }
@@ -77,7 +76,7 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
         }
         4 => {
             let (count, filter) = (count(input), filter(input));
-            let space = if input.byte() % 4 == 0 { "other" } else { "letters" };
+            let space = if input.byte().is_multiple_of(4) { "other" } else { "letters" };
             let found = queries.search_vectors(space, &vector(input), filter.as_ref(), count)?;
             assert!(found.len() <= count, "no more than asked for");
         }
@@ -184,7 +183,7 @@ fn vector(input: &mut Input<'_>) -> Vec<f32> {
 fn question(input: &mut Input<'_>) -> Question {
     let flags = input.byte();
     let mut question = Question::new(text(input));
-    question.strategy = if flags % 2 == 0 { Strategy::Graph } else { Strategy::Flat };
+    question.strategy = if flags.is_multiple_of(2) { Strategy::Graph } else { Strategy::Flat };
     question.filter = filter(input);
     if flags & 2 != 0 {
         (question.seeds, question.neighbours, question.tokens_max) = (count(input), count(input), count(input) * 8);
@@ -193,7 +192,7 @@ fn question(input: &mut Input<'_>) -> Question {
         question.vector = Some(vector(input));
     }
     if flags & 8 != 0 {
-        question.space = Some(if input.byte() % 2 == 0 { "other".into() } else { input.text() });
+        question.space = Some(if input.byte().is_multiple_of(2) { "other".into() } else { input.text() });
     }
     if flags & 16 != 0 {
         question.vector_weight = Some(number(input));

@@ -9,10 +9,12 @@ use hedgerow_format::segment::{
 use hedgerow_format::text::TextView;
 use hedgerow_format::{FormatError, Record, Rows, TextRef};
 
+/// What reads a part of a segment.
+type Part = fn(&Whole<'_>, SegmentShape) -> Result<(), Unread>;
+
 /// Reads everything; an error says what cannot be read.
 pub fn read(file: &Whole<'_>, shape: SegmentShape) -> Result<(), String> {
-    let parts: [fn(&Whole<'_>, SegmentShape) -> Result<(), Unread>; 7] =
-        [documents, ids, entities, relations, terms, vectors, dead];
+    let parts: [Part; 7] = [documents, ids, entities, relations, terms, vectors, dead];
     // Each is read, whatever the ones before say.
     let read: Vec<Result<(), Unread>> = parts.iter().map(|part| part(file, shape)).collect();
     read.into_iter().collect::<Result<(), Unread>>().map_err(|Unread(reason)| reason)
