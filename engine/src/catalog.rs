@@ -94,7 +94,8 @@ impl Catalog {
         let looked = env.disk.open(&name, Access::Read).and_then(|file| {
             // redb would make an empty database of an empty file.
             let length = file.len()?;
-            if length > 0 { file.read_at(&mut first, 0).map(|()| length) } else { Ok(length) }
+            let whole = length >= first.len() as u64;
+            if whole { file.read_at(&mut first, 0).map(|()| length) } else { Ok(length) }
         });
         if looked.map_err(at("read", &name))? == 0 {
             return Err(damaged(env, &CatalogError("it is empty".into())));

@@ -175,8 +175,16 @@ impl Work<'_> {
     }
 
     fn segment(&mut self, store: [u8; 16], entry: &SegmentEntry) {
-        let opened = VerifiedFile::open(&*self.env.disk, FileKind::Segment, store, &entry.file)
-            .and_then(|file| Segment::new(file, *entry).map_err(FileFault::Damage));
+        let opened = VerifiedFile::open(&*self.env.disk, FileKind::Segment, store, &entry.file).map(|file| {
+            // Opening a segment reads sections too: what is wrong with bytes is told by section first.
+            let faults: Vec<String> = file.faults().into_iter().map(|error| file.sentence(error)).collect();
+            (file, faults)
+        });
+        let opened = match opened {
+            Ok((_, faults)) if !faults.is_empty() => return self.found.problems.extend(faults),
+            Ok((file, _)) => Segment::new(file, *entry).map_err(FileFault::Damage),
+            Err(fault) => Err(fault),
+        };
         match opened {
             Ok(segment) => {
                 self.found.problems.extend(segment.findings().into_iter().map(|error| segment.file().sentence(error)));
