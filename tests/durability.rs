@@ -27,6 +27,14 @@ fn whatever_happens_to_a_store_its_invariants_hold_afterwards() {
 }
 
 #[test]
+fn every_planted_bug_is_caught() {
+    let campaign = Campaign { time: std::time::Duration::ZERO, hunting: true, ..Campaign::default() };
+    let report = campaign.run(&Quiet).expect("nothing is wrong without misfortune");
+    let free: Vec<_> = report.hunted.iter().filter(|hunted| hunted.caught.is_none()).collect();
+    assert!(free.is_empty() && report.planted >= 27, "{free:?} of {}", report.planted);
+}
+
+#[test]
 fn a_campaign_says_what_it_tried() {
     let campaign = Campaign { time: std::time::Duration::from_secs(2), seed: 2, hunting: false, ..Campaign::default() };
     let report = campaign.run(&Quiet).expect("nothing is wrong without misfortune");

@@ -100,7 +100,7 @@ impl Catalog {
         if looked.map_err(at("read", &name))? == 0 {
             return Err(damaged(env, &CatalogError("it is empty".into())));
         }
-        if first[RECOVERY_BYTE] & RECOVERY_REQUIRED != 0 {
+        if first[RECOVERY_BYTE] & RECOVERY_REQUIRED != 0 && !planted(Planted::OnePhase) {
             let (state, pending) = Self::copy(env)?;
             Self::write_anew(env, &state, &pending)?;
         }

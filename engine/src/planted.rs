@@ -13,7 +13,7 @@ pub enum Planted {
     PublishBeforeCommit,
     /// Files that a commit drops are removed before it is true.
     EarlyUnlink,
-    /// The catalog is committed in one phase, without the means to repair it.
+    /// The catalog is committed in one phase, and one that was not closed is used as it is.
     OnePhase,
     /// A new catalog is made under its final name.
     CatalogInPlace,

@@ -117,8 +117,18 @@ impl Caller<'_> {
             Err(CommitError::Storage(_)) => Went::Refused,
             Err(error) => return Err(format!("{step:?} gives another error: {error}")),
         };
+        if matches!(went, Went::Refused) {
+            self.nothing_changed().map_err(|found| format!("a reader, after {step:?} was refused: {found}"))?;
+        }
         let said = self.life.position(&store.snapshot(), self.at, self.at);
         said.map(|_| went).map_err(|found| format!("the same process, after {step:?}: {found}"))
+    }
+
+    /// A step that was refused is seen by no reader either.
+    fn nothing_changed(&self) -> Result<(), String> {
+        let reader =
+            Snapshot::open_in(&self.disk.now().killed()).map_err(|error| format!("it cannot open: {error}"))?;
+        self.life.position(&reader, self.at, self.at).map(|_| ())
     }
 
     /// After an unknown outcome nothing is written until the store is opened again, also when the disk works.

@@ -169,6 +169,42 @@ impl State {
         Disk::of(Self { files, folders, windows: self.windows, ..Self::default() })
     }
 
+    /// What a new process finds after the power was cut: all that was synced, of other bytes nothing, and of other names
+    /// in the store's folder those whose bit in `kept` is set, done again by name.
+    #[must_use]
+    pub fn cut_names(&self, kept: u32) -> Disk {
+        let synced = |file: &File| {
+            let bytes = Arc::clone(&file.durable);
+            File { live: Arc::clone(&bytes), durable: bytes, ..File::default() }
+        };
+        let mut folders = BTreeMap::new();
+        for (folder, names) in &self.folders {
+            let mut durable = names.durable.clone();
+            for (bit, change) in names.pending.iter().enumerate() {
+                if *folder == Folder::Root && kept.checked_shr(u32::try_from(bit).unwrap_or(0)).unwrap_or(0) & 1 == 1 {
+                    change.apply(&mut durable, true);
+                }
+            }
+            folders.insert(*folder, Names { live: durable.clone(), durable, pending: Vec::new() });
+        }
+        let files = self.files.iter().map(synced).collect();
+        Disk::of(Self { files, folders, windows: self.windows, ..Self::default() })
+    }
+
+    fn unsynced(&self) -> &[Change] {
+        self.folders.get(&Folder::Root).map_or(&[], |names| &names.pending)
+    }
+
+    /// Changes of names in the store's folder that were not synced.
+    pub(crate) fn unsynced_names(&self) -> usize {
+        self.unsynced().len()
+    }
+
+    /// Whether a rename is among them.
+    pub(crate) fn has_unsynced_rename(&self) -> bool {
+        self.unsynced().iter().any(|change| matches!(change, Change::Rename(..)))
+    }
+
     /// What a new process finds after this one was killed: everything, synced or not.
     #[must_use]
     pub fn killed(&self) -> Disk {

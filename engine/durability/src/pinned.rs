@@ -7,6 +7,7 @@ use crate::numbers::Numbers;
 use crate::scenarios::{Tried, acknowledged};
 use hedgerow::{FileName, Snapshot, Store};
 use hedgerow_format::file::FileKind;
+use hedgerow_format::head::Head;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -90,7 +91,8 @@ impl Life {
 
     /// Opens what may be damaged: it is refused, or all that is opened is whole.
     fn damaged_behind(&self, disk: &Disk, seed: u64) -> Result<(), String> {
-        let published = Snapshot::open_in(disk).map_or(0, |snapshot| snapshot.generation());
+        let head = disk.now().bytes(&FileName::Head).and_then(|bytes| Head::from_bytes(bytes).ok());
+        let published = head.map_or(0, |head| head.generation);
         let Ok(store) = Store::open_in(self.env(disk, seed)) else { return Ok(()) };
         let before = store.snapshot();
         let at =

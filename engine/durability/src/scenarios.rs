@@ -1,12 +1,13 @@
 //! What can happen to a store: crashes, crashes while recovering from crashes, failing calls, readers beside a writer.
 
 use crate::check::Life;
-use crate::disk::{Disk, Fault, FaultKind};
+use crate::disk::{Disk, Fault, FaultKind, State};
 use crate::life::live;
 use crate::numbers::Numbers;
 use crate::playback::Playback;
 use hedgerow::{Snapshot, Store};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A kind of misfortune.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -16,6 +17,8 @@ pub enum Scenario {
     Crash,
     /// Likewise, and again while recovering and going on, up to three times in all.
     Recovery,
+    /// Likewise, while names are being changed: of every few changes of names that were not synced, any may survive.
+    Names,
     /// A call fails, once or for ever; then the process ends or the power is cut.
     Fault,
     /// A call fails once, the caller goes on, and later the power is cut.
@@ -33,8 +36,17 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Crash, Self::Recovery, Self::Fault, Self::Onward, Self::Sync, Self::Reader, Self::Rot, Self::Behind];
+    pub const ALL: [Self; 9] = [
+        Self::Crash,
+        Self::Recovery,
+        Self::Names,
+        Self::Fault,
+        Self::Onward,
+        Self::Sync,
+        Self::Reader,
+        Self::Rot,
+        Self::Behind,
+    ];
 
     /// Its name.
     #[must_use]
@@ -42,6 +54,7 @@ impl Scenario {
         match self {
             Self::Crash => "crash",
             Self::Recovery => "recovery",
+            Self::Names => "names",
             Self::Fault => "fault",
             Self::Onward => "onward",
             Self::Sync => "sync",
@@ -104,6 +117,7 @@ impl Life {
         match scenario {
             Scenario::Crash => self.crash(moment, seed, tried),
             Scenario::Recovery => self.recovery(moment, seed, tried),
+            Scenario::Names => self.names(moment, seed, tried),
             Scenario::Fault => self.fault(moment, seed, tried),
             Scenario::Onward => self.carry_on(moment, seed, FaultKind::ALL[Numbers(seed).below(6)], tried),
             Scenario::Sync => self.carry_on(moment, seed, FaultKind::Sync, tried),
@@ -146,6 +160,40 @@ impl Life {
             (disk, known) = (state.cut(numbers.next()), acknowledged(*mark));
         }
         Ok(())
+    }
+
+    /// A crash; one while recovering that leaves a new name whose bytes are lost; and one before a folder is synced in
+    /// which something was renamed, with every choice of what survives.
+    fn names(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
+        let mut numbers = Numbers(seed);
+        let (state, mark) = &self.recorded[moment];
+        let recorded = self.recovered(&state.cut(numbers.next()), *mark, seed, tried)?;
+        let unsynced: Vec<_> = recorded.iter().filter(|(state, _)| state.unsynced_names() > 0).collect();
+        let Some((state, mark)) = unsynced.get(numbers.below(unsynced.len())) else { return Ok(()) };
+        tried.double += 1;
+        let recorded = self.recovered(&state.cut_names(u32::MAX), *mark, seed + 1, tried)?;
+        for (state, mark) in recorded.iter().filter(|(state, _)| state.has_unsynced_rename()) {
+            for kept in 0..1 << state.unsynced_names().min(4) {
+                (tried.states, tried.triple) = (tried.states + 1, tried.triple + 1);
+                self.check(&state.cut_names(kept), acknowledged(*mark), seed + 2)
+                    .map_err(|found| format!("of the names that were not synced {kept:#b} survive: {found}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what is left on a disk; gives the states while that was done.
+    fn recovered(
+        &self,
+        disk: &Disk,
+        mark: u64,
+        seed: u64,
+        tried: &mut Tried,
+    ) -> Result<Vec<(Arc<State>, u64)>, String> {
+        disk.record();
+        tried.states += 1;
+        self.check(disk, acknowledged(mark), seed)?;
+        Ok(disk.recorded())
     }
 
     /// The disk and the number of acknowledged states at the beginning of the step in which a moment lies.

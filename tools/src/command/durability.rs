@@ -63,6 +63,9 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     drop(progress);
     let total = flips.as_ref().map_or_else(Tally::default, |flips| flips.total);
     let table = Table {
+        states: report.tried.states,
+        planted: report.planted,
+        caught: report.caught,
         wrong: report.wrong + total.wrong + total.hangs,
         panics: report.panics + total.panics,
         bits: total.bits,
@@ -88,6 +91,9 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Table {
+    states: u64,
+    planted: u64,
+    caught: u64,
     wrong: u64,
     panics: u64,
     bits: u64,
