@@ -37,8 +37,11 @@ impl Life {
         let store = self.opened(&disk, seed)?;
         let at = self.position(&store.snapshot(), known.saturating_sub(1), known)?;
         let pinned = store.snapshot();
-        let fault =
-            Fault { at: numbers.below(self.calls_of_a_step(moment)) as u64, for_ever: numbers.chance(30), error };
+        let fault = Fault {
+            at: numbers.below(self.changes_of_a_step(moment) * 3 / 2) as u64,
+            for_ever: numbers.chance(30),
+            error,
+        };
         disk.fail(fault);
         tried.faults += 1;
         let mut caller = Caller { life: self, disk, at, most: at };

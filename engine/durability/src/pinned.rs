@@ -60,7 +60,11 @@ impl Life {
             return Ok(());
         }
         let disk = state.killed();
-        let back = if numbers.chance(50) { numbers.below(moment - made) } else { numbers.below(30).min(moment - made) };
+        // Half of the time the copy is from the step before, whose files are all there still.
+        let begun = self.recorded.iter().position(|(_, other)| other == mark).unwrap_or(moment);
+        let back =
+            if numbers.chance(50) { numbers.below(moment - made) } else { moment - begun + 1 + numbers.below(20) };
+        let back = back.min(moment - made);
         let (older, _) = &self.recorded[moment - back];
         disk.put_back(older, &FileName::Catalog);
         tried.states += 1;
