@@ -5,7 +5,6 @@ mod backup;
 mod checks;
 mod command;
 mod corpus;
-mod crash;
 mod damage;
 mod distance_oracle;
 mod durability;

@@ -1,8 +1,8 @@
 //! `repair` makes the catalog, `HEAD` and projections again, takes nothing for true that is not whole, and survives a crash.
 
-use crate::crash::disk::{Disk, Fault};
 use crate::stores::{Place, change, document, files, put, relations, texts};
 use hedgerow::{EdgeRules, Env, FileName, Folder, OpenError, Quiet, RepairError, Snapshot, Store, Vfs, verify};
+use hedgerow_durability::Disk;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -236,19 +236,19 @@ fn without_catalog(published: bool) -> (Disk, Vec<Said>) {
     fill(&store);
     drop(Store::open_in(env(&disk)));
     let mut states = vec![said(&store.snapshot())];
-    let older = disk.killed();
+    let older = disk.now();
     if !published {
         put(&store, &[("e", "Dover owns Ely.")]);
         states = vec![said(&store.snapshot())];
     }
     drop(store);
-    let disk = disk.killed();
+    let disk = disk.now().killed();
     if !published {
         disk.put_back(&older, &FileName::Head);
     }
     disk.remove(&FileName::Catalog).expect("the file is there");
     disk.sync_folder(Folder::Root).expect("the disk is sound");
-    (disk.killed(), states)
+    (disk.now().killed(), states)
 }
 
 fn repair(disk: &Disk) -> Result<(), String> {
@@ -259,15 +259,14 @@ fn repair(disk: &Disk) -> Result<(), String> {
 #[test]
 fn a_crash_at_any_operation_of_a_repair_changes_nothing_or_leaves_it_done() {
     let (disk, states) = without_catalog(true);
-    let probe = disk.killed();
-    repair(&probe).expect("the store can be repaired");
-    let operations = probe.operations();
+    disk.record();
+    repair(&disk).expect("the store can be repaired");
+    let recorded = disk.recorded();
+    let operations = recorded.len() - 1;
     assert!(operations > 10, "only {operations}");
-    for at in 0..operations {
-        let crashed = disk.killed();
-        crashed.fail(Fault::Crash { at });
-        let done = repair(&crashed).is_ok();
-        for left in [crashed.killed(), crashed.cut(at * 8), crashed.cut(at * 8 + 2), crashed.cut(at * 8 + 4)] {
+    for (at, (crashed, _)) in recorded.into_iter().enumerate() {
+        let (done, seed) = (at == operations, at as u64 * 8);
+        for left in [crashed.killed(), crashed.cut(seed), crashed.cut(seed + 2), crashed.cut(seed + 4)] {
             let read = Snapshot::open_in(&left).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
             assert_eq!(said(&read), states[0], "cut at {at}");
             match Store::open_in(env(&left)) {
