@@ -46,18 +46,19 @@ fn scenario(name: &str) -> Scenario {
 /// # Errors
 /// [`Failure::Damaged`] where an invariant does not hold or a planted bug survives.
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let progress = session.progress("breaking");
+    let progress = session.progress("flipping bits");
     let Args { seed, scenario, moment, .. } = *args;
     let time = Duration::from_secs(args.seconds);
-    // That the checks find faults is a part of what they say.
-    let hunting = scenario.is_none();
-    let campaign = Campaign { time, seed, scenario, moment, hunting, ..Campaign::default() };
-    let report = campaign.run(&progress).map_err(Failure::Damaged)?;
+    // First, since they watch how much memory the process takes.
     let flips = scenario.is_none().then(|| {
-        progress.say("flipping bits");
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         flip(&FlipOptions { time: Some(time), seed, threads, ..FlipOptions::default() })
     });
+    // That the checks find faults is a part of what they say.
+    let hunting = scenario.is_none();
+    let campaign = Campaign { time, seed, scenario, moment, hunting, ..Campaign::default() };
+    progress.say("breaking");
+    let report = campaign.run(&progress).map_err(Failure::Damaged)?;
     drop(progress);
     let total = flips.as_ref().map_or_else(Tally::default, |flips| flips.total);
     let table = Table {
@@ -78,12 +79,14 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     };
     session.print(&table, |out| table.human(out))?;
     let survivors = table.campaign.planted - table.campaign.caught;
-    if table.wrong + table.panics + survivors == 0 {
+    if table.wrong + table.panics + survivors == 0 && table.flip_failures.is_empty() {
         return Ok(Outcome::Done);
     }
     let wrong = counted(table.wrong, "invariant", "invariants");
     let panics = counted(table.panics, "panic", "panics");
-    Err(Failure::Damaged(format!("{wrong} did not hold, {panics}, {} not caught", counted(survivors, "bug", "bugs"))))
+    let (bugs, files) =
+        (counted(survivors, "bug", "bugs"), counted(table.flip_failures.len() as u64, "change", "changes"));
+    Err(Failure::Damaged(format!("{wrong} did not hold, {panics}, {bugs} not caught, {files} of files not borne")))
 }
 
 /// What `--json` prints.
