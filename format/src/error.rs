@@ -52,6 +52,20 @@ pub enum FormatError {
         /// The checksum of what is there now.
         found: u32,
     },
+    /// A block whose checksum does not match.
+    #[error(
+        "a block is damaged: its checksum is {expected:#010x}, its bytes give {found:#010x} (section {sections}; offset {offset})"
+    )]
+    Block {
+        /// Names of the sections that have bytes in it.
+        sections: String,
+        /// Where its bytes begin in the file.
+        offset: u64,
+        /// The checksum that was written.
+        expected: u32,
+        /// The checksum of what is there now.
+        found: u32,
+    },
     /// A hash that does not match: the file is not the one that was meant.
     #[error(
         "the BLAKE3 hash of {what} at offset {offset} is not the one that was written down: another file, or damage"

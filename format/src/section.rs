@@ -94,7 +94,7 @@ pub trait Sections {
     /// The bytes of a section, their checksums verified.
     ///
     /// # Errors
-    /// [`FormatError::Checksum`] where the bytes are damaged.
+    /// [`FormatError::Block`] where the bytes are damaged.
     fn section(&self, kind: SectionKind) -> Result<&[u8], FormatError>;
 
     /// A section of records.

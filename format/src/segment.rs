@@ -70,7 +70,7 @@ impl<'a> Terms<'a> {
     /// The terms of a segment.
     ///
     /// # Errors
-    /// [`FormatError::Checksum`] and [`FormatError::Shape`].
+    /// [`FormatError::Block`] and [`FormatError::Shape`].
     pub fn of<S: Sections>(segment: &'a S) -> Result<Self, FormatError> {
         Ok(Self { rows: segment.rows(SectionKind::Terms)?, text: segment.section(SectionKind::TermText)? })
     }

@@ -132,7 +132,9 @@ impl Work<'_> {
                 FormatError::Hash { what: "the section and block tables", .. } => {
                     self.problem(&format!("{damage} (at the end of the file)"));
                 }
-                FormatError::Shape { .. } | FormatError::Invariant { .. } => self.problem(&damage),
+                FormatError::Shape { .. } | FormatError::Invariant { .. } | FormatError::Block { .. } => {
+                    self.problem(&damage);
+                }
                 _ => self.problem(&format!("{damage} (header; offset 0)")),
             },
         }

@@ -95,7 +95,7 @@ impl Edges {
     #[must_use]
     pub fn findings(&self) -> Vec<FormatError> {
         let broken = edges_findings(&self.file, self.entry.chunks_end).into_iter();
-        let broken = broken.filter(|error| !matches!(error, FormatError::Checksum { .. }));
+        let broken = broken.filter(|error| !matches!(error, FormatError::Block { .. }));
         self.file.faults().into_iter().chain(broken).collect()
     }
 

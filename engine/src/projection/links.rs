@@ -130,7 +130,7 @@ impl Links {
     #[must_use]
     pub fn findings(&self) -> Vec<FormatError> {
         let broken = links_findings(&self.file, self.entry.chunks_end).into_iter();
-        let broken = broken.filter(|error| !matches!(error, FormatError::Checksum { .. }));
+        let broken = broken.filter(|error| !matches!(error, FormatError::Block { .. }));
         self.file.faults().into_iter().chain(broken).collect()
     }
 

@@ -411,7 +411,7 @@ impl Segment {
     pub fn findings(&self) -> Vec<FormatError> {
         let mut found = self.file.faults();
         let broken = segment::findings(&self.file, self.entry.shape());
-        found.extend(broken.into_iter().filter(|error| !matches!(error, FormatError::Checksum { .. })));
+        found.extend(broken.into_iter().filter(|error| !matches!(error, FormatError::Block { .. })));
         found
     }
 

@@ -5,7 +5,6 @@ use crate::planted::{Planted, planted};
 use crate::storage::sync::{AtomicBool, Ordering};
 use crate::storage::{Access, FileName, Mapping, Vfs, at};
 use hedgerow_format::FormatError;
-use hedgerow_format::checksum::BLOCK_BYTES;
 use hedgerow_format::file::{FileKind, Layout};
 use hedgerow_format::manifest::FileEntry;
 use hedgerow_format::section::{SectionKind, Sections};
@@ -109,14 +108,6 @@ impl VerifiedFile {
         let start = |range: &Range<usize>| range.start as u64;
         let named = |name: &str| self.layout.sections().iter().find(|section| section.kind.name() == name);
         let place = match &error {
-            FormatError::Checksum { offset, .. } => {
-                let end = (offset / BLOCK_BYTES + 1) * BLOCK_BYTES;
-                let touched = self.layout.sections().iter();
-                let touched =
-                    touched.filter(|section| start(&section.range) < end && section.range.end as u64 > *offset);
-                let names: Vec<&str> = touched.map(|section| section.kind.name()).collect();
-                Some((if names.is_empty() { "padding".to_owned() } else { names.join(", ") }, *offset))
-            }
             FormatError::Invariant { section, row, .. } => named(section).map(|found| {
                 let offset = start(&found.range) + row * u64::from(found.kind.element_bytes());
                 ((*section).to_owned(), offset)

@@ -132,7 +132,7 @@ impl Layout {
     /// Checks one block against its checksum.
     ///
     /// # Errors
-    /// [`FormatError::Checksum`] with the block's offset.
+    /// [`FormatError::Block`].
     pub fn check_block(&self, bytes: &[u8], block: usize) -> Result<(), FormatError> {
         let start = (block as u64).saturating_mul(BLOCK_BYTES);
         let range = start.max(HEADER_BYTES)..start.saturating_add(BLOCK_BYTES).min(self.end);
@@ -141,13 +141,20 @@ impl Layout {
         let table = U32s::new("block table", bytes.get(self.blocks.clone()).unwrap_or_default())?;
         match (table.get(block), found) {
             (Some(expected), Some(found)) if expected == found => Ok(()),
-            (expected, found) => Err(FormatError::Checksum {
-                what: "a block",
+            (expected, found) => Err(FormatError::Block {
+                sections: self.names_between(&range),
                 offset: range.start,
                 expected: expected.unwrap_or_default(),
                 found: found.unwrap_or_default(),
             }),
         }
+    }
+
+    fn names_between(&self, range: &Range<u64>) -> String {
+        let touches =
+            |section: &&Section| (section.range.start as u64) < range.end && (section.range.end as u64) > range.start;
+        let names: Vec<&str> = self.sections.iter().filter(touches).map(|section| section.kind.name()).collect();
+        if names.is_empty() { "padding".into() } else { names.join(", ") }
     }
 
     /// Checks all that [`Layout::parse`] and the reading of sections don't: every block, and that padding is zero.

@@ -27,7 +27,7 @@ impl SegmentShape {
     /// Ids of the documents.
     ///
     /// # Errors
-    /// [`FormatError::Invariant`] where their number is not that of the shape; [`FormatError::Checksum`].
+    /// [`FormatError::Invariant`] where their number is not that of the shape; [`FormatError::Block`].
     pub fn document_ids<'a, S: Sections>(&self, file: &'a S) -> Result<Ids<'a>, FormatError> {
         Ids::of(file, SectionKind::DocumentIds, self.first_document, self.documents_end, self.documents)
     }
