@@ -94,8 +94,8 @@ impl Catalog {
         let looked = env.disk.open(&name, Access::Read).and_then(|file| {
             // redb would make an empty database of an empty file.
             let length = file.len()?;
-            let whole = length >= first.len() as u64;
-            if whole { file.read_at(&mut first, 0).map(|()| length) } else { Ok(length) }
+            let there = usize::try_from(length).unwrap_or(usize::MAX).min(first.len());
+            file.read_at(&mut first[..there], 0).map(|()| length)
         });
         if looked.map_err(at("read", &name))? == 0 {
             return Err(damaged(env, &CatalogError("it is empty".into())));

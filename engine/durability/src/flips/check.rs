@@ -8,6 +8,7 @@ use hedgerow::{Env, FileName, OpenError, PackDisk, Quiet, Snapshot, Store, Vfs, 
 use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileKind, Layout, Section};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -181,7 +182,10 @@ impl Subject {
     }
 
     fn read(&self, image: &Image, name: &FileName, stale: bool) -> Result<Reading, String> {
-        let Ok(snapshot) = open(self.kind, image) else { return Ok(Reading::Told) };
+        let snapshot = match open(self.kind, image) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return refused(&error),
+        };
         let found = Answers::of(&snapshot);
         if stale {
             return found
@@ -194,7 +198,10 @@ impl Subject {
 
     fn write(&self, image: &Image, name: &FileName, depth: Depth) -> Result<Reading, String> {
         let image = image.fork();
-        let Ok(store) = Store::open_in(env(&image)) else { return Ok(Reading::Told) };
+        let store = match Store::open_in(env(&image)) {
+            Ok(store) => store,
+            Err(error) => return refused(&error),
+        };
         let reading = Answers::of(&store.snapshot()).judge(&self.answers, self.without(name));
         let reading = reading.map_err(|error| format!("in the writer: {error}"))?;
         let head = |image: &Image| image.bytes(&FileName::Head);
@@ -304,6 +311,16 @@ fn part(name: FileName, kind: FileKind, bytes: &[u8], range: Range<usize>) -> Re
 
 fn is_projection(name: &FileName) -> bool {
     matches!(name, FileName::Numbered { kind: FileKind::Links | FileKind::Edges, .. })
+}
+
+/// A file that ends early is damage; an error that blames the system for it sends people the wrong way.
+fn refused(error: &OpenError) -> Result<Reading, String> {
+    match error {
+        OpenError::Storage(fault) if fault.source.kind() == ErrorKind::UnexpectedEof => {
+            Err(format!("an error that does not say that the file is damaged: {error}"))
+        }
+        _ => Ok(Reading::Told),
+    }
 }
 
 fn is_manifest(name: &FileName) -> bool {
