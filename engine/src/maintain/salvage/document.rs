@@ -40,7 +40,7 @@ impl Readings<'_> {
             Ok(read) => read,
             Err(what) => {
                 let number =
-                    self.part.document_id(self.slot).map_or_else(String::new, |id| format!(" of document {id}"));
+                    self.part.document_id(self.slot).map_or_else(String::new, |id| format!(" (document {id})"));
                 lose("document", format!("{what}{number} cannot be read"));
                 return None;
             }
