@@ -166,3 +166,30 @@ fn functions_are_measured_from_their_first_line_to_their_last() {
     let text = "fn a(x: [u8; 2]) -> u8 {\n  1\n}\ntrait T { fn b(); }\nlet f: fn(u8);";
     assert_eq!(functions(text), [("a".to_owned(), 1, 3)]);
 }
+
+/// What `format` may allocate by a number: lengths of texts that it was given.
+const MEASURED: [&str; 3] =
+    ["String::with_capacity(text.len())", "Vec::with_capacity(text.len() / 4)", "String::with_capacity(name.len())"];
+
+#[test]
+fn the_format_allocates_nothing_by_a_number_that_stands_in_a_file() {
+    let mut broken = Vec::new();
+    for (file, text) in rust_files("format/src") {
+        let code = without_tests(&code(&text));
+        for sized in ["with_capacity(", "reserve(", "reserve_exact(", "resize(", "repeat(", "zeroed(", "from_elem("] {
+            for (at, _) in code.match_indices(sized) {
+                let line = code[code[..at].rfind('\n').map_or(0, |end| end + 1)..].lines().next().unwrap_or_default();
+                if !MEASURED.iter().any(|measured| line.contains(measured)) {
+                    broken.push(format!("{file}:{} says {sized}", line_of(&code, at)));
+                }
+            }
+        }
+        for (at, _) in code.match_indices("vec![") {
+            let inside = &code[at..closing(&code, at + "vec!".len())];
+            if inside.contains(';') {
+                broken.push(format!("{file}:{} makes a vector by a number", line_of(&code, at)));
+            }
+        }
+    }
+    expect_none(&broken);
+}

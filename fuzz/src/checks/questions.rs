@@ -113,7 +113,8 @@ fn listed(snapshot: &Snapshot) -> Result<(), QueryError> {
     queries.list_relations(usize::MAX)?;
     let mut keys: Vec<String> = entities.iter().map(|line| format!("entity:{}", line.name)).collect();
     for line in documents {
-        let document = snapshot.find_document(&line.key)?.expect("what is listed is there");
+        let missing = || QueryError::NotFound { key: line.key.clone() };
+        let document = snapshot.find_document(&line.key)?.ok_or_else(missing)?;
         document.text()?;
         keys.extend(document.chunks().enumerate().map(|(ordinal, _)| format!("chunk:{}#{ordinal}", line.key)));
         keys.push(format!("doc:{}", line.key));
@@ -186,7 +187,7 @@ fn question(input: &mut Input<'_>) -> Question {
     question.strategy = if flags.is_multiple_of(2) { Strategy::Graph } else { Strategy::Flat };
     question.filter = filter(input);
     if flags & 2 != 0 {
-        (question.seeds, question.neighbours, question.tokens_max) = (count(input), count(input), count(input) * 8);
+        (question.seeds, question.neighbours, question.tokens_max) = (count(input), count(input), count(input).saturating_mul(8));
     }
     if flags & 4 != 0 {
         question.vector = Some(vector(input));
