@@ -187,7 +187,8 @@ fn question(input: &mut Input<'_>) -> Question {
     question.strategy = if flags.is_multiple_of(2) { Strategy::Graph } else { Strategy::Flat };
     question.filter = filter(input);
     if flags & 2 != 0 {
-        (question.seeds, question.neighbours, question.tokens_max) = (count(input), count(input), count(input).saturating_mul(8));
+        (question.seeds, question.neighbours, question.tokens_max) =
+            (count(input), count(input), count(input).saturating_mul(8));
     }
     if flags & 4 != 0 {
         question.vector = Some(vector(input));
