@@ -3,6 +3,7 @@
 use crate::checks;
 use crate::stores::{MODELS, Place, change, document, put, texts, vector};
 use hedgerow::{Batch, Document, Env, Filter, Question, Quiet, Snapshot, StagedVector, Target, verify};
+use hedgerow::{Planted, plant};
 use hedgerow_format::head::Head;
 use std::fs;
 use std::path::Path;
@@ -160,6 +161,21 @@ fn the_fuzzers_corpus_finds_nothing() {
         }
     }
     assert!((1..1 << 20).contains(&bytes), "the corpus has {bytes} bytes");
+}
+
+#[test]
+fn the_fuzzers_operations_see_faults_that_are_put_in() {
+    let operations = checks::ALL.iter().find(|check| check.name == "operations").expect("it is a target");
+    let mut unseen = Vec::new();
+    for fault in Planted::ALL {
+        let seen = std::panic::catch_unwind(|| {
+            plant(Some(fault));
+            (operations.seeds)().iter().for_each(|seed| checks::run(operations.name, seed));
+        });
+        plant(None);
+        unseen.extend(seen.is_ok().then_some(fault));
+    }
+    assert_eq!(unseen, []);
 }
 
 fn replay(target: &str, name: &str, input: &[u8]) {
