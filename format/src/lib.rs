@@ -17,7 +17,13 @@
 )]
 #![cfg_attr(
     test,
-    allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")
+    allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects,
+        reason = "tests"
+    )
 )]
 
 pub mod checksum;

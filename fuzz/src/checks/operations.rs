@@ -118,6 +118,10 @@ impl Beside {
         let store = self.store.as_ref().expect("it is open");
         store.refresh(&Quiet).expect("the disk is sound");
         let read = Snapshot::open_in(&self.disk).expect("what is published can be read");
+        assert!(holds(&read, &self.model), "it holds {:?}", self.model);
+        if self.model.is_empty() {
+            return;
+        }
         compare(&read, &self.model, self.edges).unwrap_or_else(|difference| panic!("{difference}"));
     }
 }
@@ -131,6 +135,10 @@ fn changed(model: &Model, step: &Step) -> Model {
 
 /// Whether a snapshot holds the documents and what was said about them: projections are not looked at.
 fn holds(snapshot: &Snapshot, model: &Model) -> bool {
+    if model.is_empty() {
+        // How edges are to be made outlives the last vector, which a store made afresh cannot know.
+        return snapshot.document_ids().next().is_none() && snapshot.statistics().is_ok_and(|counts| counts.terms == 0);
+    }
     // Edges don't count here: they are compared where projections are in step.
     compare(snapshot, model, false).is_ok() || compare(snapshot, model, true).is_ok()
 }
