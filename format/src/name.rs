@@ -78,7 +78,8 @@ pub fn name_key_text(name: &str) -> String {
 }
 
 /// Appends one token, folded and lower-cased; signs that folding uncovers (`½` is `1⁄2`) are left out, so that one
-/// token stays one word.
+/// token stays one word; and so are marks at its beginning, which no word begins with. `out` is empty, or ends in a space
+/// or in the word so far.
 pub fn fold_lower_into(token: &str, out: &mut String) {
     if token.is_ascii() {
         let start = out.len();
@@ -90,9 +91,12 @@ pub fn fold_lower_into(token: &str, out: &mut String) {
     }
     for letter in token.chars() {
         fold_char(letter, |part| {
-            for lower in part.to_lowercase().filter(|&lower| continues_word(lower)) {
-                // A final sigma is the same letter, which upper case cannot tell.
-                out.push(if lower == 'ς' { 'σ' } else { lower });
+            for lower in part.to_lowercase() {
+                let goes_on = !out.is_empty() && !out.ends_with(' ');
+                if lower.is_alphanumeric() || (goes_on && continues_word(lower)) {
+                    // A final sigma is the same letter, which upper case cannot tell.
+                    out.push(if lower == 'ς' { 'σ' } else { lower });
+                }
             }
         });
     }
@@ -248,6 +252,7 @@ mod tests {
             ("½ Man", "12 man"),
             ("  -- ", ""),
             ("東京", "東京"),
+            ("\u{6DA}\u{34F}r b", "r b"),
         ] {
             assert_eq!(name_key_text(name), key, "{name}");
             assert_eq!(name_key_text(key), key, "the key of a key is itself: {key}");
