@@ -179,7 +179,9 @@ fn the_fuzzers_operations_see_faults_that_are_put_in() {
     ] {
         let seen = std::panic::catch_unwind(|| {
             plant(Some(fault));
-            (operations.seeds)().iter().for_each(|seed| checks::run(operations.name, seed));
+            for seed in (operations.seeds)() {
+                checks::run(operations.name, &seed);
+            }
         });
         plant(None);
         unseen.extend(seen.is_ok().then_some(fault));
