@@ -40,7 +40,7 @@ impl Drop for SmallDisk {
 /// Text that does not compress well.
 fn text(row: usize) -> String {
     let mut numbers = crate::stores::Numbers(row as u64);
-    (0..1500).map(|_| format!("{:x}", numbers.next())).collect::<Vec<_>>().join(" ")
+    (0..1500).map(|_| format!("{:x}", numbers.draw())).collect::<Vec<_>>().join(" ")
 }
 
 /// Commits documents until one commit fails; says how many held.

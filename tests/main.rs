@@ -18,7 +18,6 @@ mod house;
 mod kill;
 mod limits;
 mod metamorphic;
-mod models;
 mod overlay;
 mod pack;
 mod power;

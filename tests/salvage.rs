@@ -42,7 +42,7 @@ fn salvaged(path: &Path, what: &str) -> Saved {
 
 /// Words that don't compress, so that a segment has several blocks.
 fn noise(numbers: &mut Numbers, words: usize) -> String {
-    (0..words).map(|_| format!("W{:x} ", numbers.next())).collect::<Vec<_>>().concat()
+    (0..words).map(|_| format!("W{:x} ", numbers.draw())).collect::<Vec<_>>().concat()
 }
 
 /// Segments with replacements, deletions, relations and vectors that are added to older documents; links and edges.

@@ -1,10 +1,8 @@
 //! Small stores in temporary folders.
 
-pub use crate::models::{Capitals, Letters, MODELS, PIPELINE};
+pub use hedgerow_durability::{Capitals, Letters, MODELS, Numbers, PIPELINE, document, unit_vector as vector};
 
-use hedgerow::{
-    Batch, Committed, Context, Document, Env, Listing, Question, Quiet, Snapshot, Staged, StagedVector, Store, Strategy,
-};
+use hedgerow::{Batch, Committed, Context, Document, Env, Listing, Question, Quiet, Snapshot, Staged, Store, Strategy};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,11 +39,6 @@ impl Place {
     }
 }
 
-/// A document whose title is its key's.
-pub fn document(key: &str, text: &str) -> Document {
-    Document::new(key).title(format!("Page {key}")).text(text)
-}
-
 /// Stages documents, deletes others, and commits both at once; projections are behind afterwards.
 pub fn change(store: &Store, put: Vec<Document>, delete: &[&str]) -> (Staged, Committed) {
     let mut batch = Batch::default();
@@ -63,14 +56,6 @@ pub fn put(store: &Store, documents: &[(&str, &str)]) -> Committed {
     assert_eq!(staged.rejected, []);
     store.refresh(&Quiet).expect("the store can be brought in step");
     committed
-}
-
-/// A vector of the simple model's space.
-pub fn vector(components: &[f32]) -> StagedVector {
-    let mut components = components.to_vec();
-    components.resize(16, 0.0);
-    hedgerow::normalise(&mut components).expect("the vector has a direction");
-    StagedVector { space: "letters".into(), model: "letters-16".into(), components }
 }
 
 /// Asks with both simple models.
@@ -134,29 +119,6 @@ pub fn files(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
-}
-
-/// A generator of numbers for tests (SplitMix64): the same for the same seed, on every machine.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("it is below a usize")
-    }
-
-    /// A number from -1 to 1, in steps of 2⁻¹⁵.
-    pub fn component(&mut self) -> f32 {
-        let steps = u16::try_from(self.next() >> 48).expect("sixteen bits are left");
-        f32::from(steps) / 32_768.0 - 1.0
-    }
 }
 
 /// As many cases as said, or as `PROPTEST_CASES` says; the same ones every time unless `PROPTEST_RNG_SEED` names others,

@@ -207,7 +207,7 @@ fn every_damaged_block_of_every_file_is_told_with_section_and_offset() {
     let mut numbers = crate::stores::Numbers(7);
     for segment in 0..2 {
         let documents = (0..400).map(|row| {
-            let words: Vec<String> = (0..40).map(|_| format!("W{:x}", numbers.next())).collect();
+            let words: Vec<String> = (0..40).map(|_| format!("W{:x}", numbers.draw())).collect();
             Document::new(format!("{segment}-{row}")).text(words.join(" "))
         });
         change(&store, documents.collect(), &[]);

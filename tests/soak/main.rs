@@ -5,9 +5,6 @@ mod progress;
 mod reader;
 mod writer;
 
-#[path = "../models.rs"]
-mod models;
-
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! A reader: opens, asks everything, holds on to snapshots, and opens again; nothing may be mixed, missing or changed.
 
 use crate::content;
-use crate::models::{Letters, MODELS};
 use crate::progress::Progress;
 use hedgerow::{
     EdgeKind, Embed, Env, ExpandOptions, Listing, Question, Quiet, RelationLine, Snapshot, Strategy, verify,
 };
+use hedgerow_durability::{Letters, MODELS};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

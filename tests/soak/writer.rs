@@ -1,9 +1,9 @@
 //! The writer: one stamp after another, each a whole commit, with refreshes, edges and compactions between them.
 
 use crate::content;
-use crate::models::PIPELINE;
 use crate::progress::Progress;
 use hedgerow::{Batch, Committed, Document, EdgeRules, Quiet, Store};
+use hedgerow_durability::PIPELINE;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -168,7 +168,7 @@ impl Caller<'_> {
         let recorded = disk.recorded();
         let (state, mark) = &recorded[numbers.below(recorded.len())];
         tried.states += 1;
-        let checked = life.check(&state.cut(numbers.next()), acknowledged(*mark), seed + 2);
+        let checked = life.check(&state.cut(numbers.draw()), acknowledged(*mark), seed + 2);
         checked.map(|_| ()).map_err(|found| format!("a new process, then a crash: {found}"))
     }
 }

@@ -91,7 +91,7 @@ impl Life {
 
     pub(crate) fn env(&self, disk: &Disk, seed: u64) -> Env {
         // Names that were given in the recorded life are not given again.
-        environment(disk, Numbers(!seed).next(), self.sloppy)
+        environment(disk, Numbers(!seed).draw(), self.sloppy)
     }
 
     /// As [`Life::position`]; none where the store says that it cannot answer, because a call fails.

@@ -64,7 +64,7 @@ impl Damage {
 
     fn grow(&self, durable: &mut Vec<u8>, end: usize, numbers: &mut Numbers) {
         while durable.len() < end {
-            let stale = numbers.next().to_le_bytes()[0];
+            let stale = numbers.draw().to_le_bytes()[0];
             durable.push(if self.stale { stale } else { 0 });
         }
     }

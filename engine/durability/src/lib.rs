@@ -18,12 +18,13 @@ mod rot;
 mod scenarios;
 mod sloppy;
 
-pub use crate::answers::compare;
+pub use crate::answers::{answers, compare};
 pub use crate::campaign::{Campaign, Failure, Report, ScenarioReport};
 pub use crate::check::Life;
 pub use crate::disk::{Disk, Fault, FaultKind, State};
 pub use crate::hunt::Hunted;
-pub use crate::life::{Change, Held, Model, Step, changed, live};
+pub use crate::life::{Change, Held, Model, RULES, Step, build, changed, key, live, text};
+pub use crate::numbers::Numbers;
 pub use crate::pipeline::{Capitals, Letters, MODELS, PIPELINE, document, unit_vector};
 pub use crate::scenarios::{Scenario, Tried};
 pub use crate::sloppy::Sloppy;

@@ -46,7 +46,7 @@ impl Life {
         named_files(&disk.now(), true).map_err(|found| format!("after all readers: {found}"))?;
         let (state, mark) = &recorded[numbers.below(recorded.len())];
         tried.states += 1;
-        let checked = self.check(&state.cut(numbers.next()), acknowledged(*mark), seed + 2);
+        let checked = self.check(&state.cut(numbers.draw()), acknowledged(*mark), seed + 2);
         checked.map(|_| ()).map_err(|found| format!("snapshots are kept, then a crash: {found}"))
     }
 

@@ -147,7 +147,7 @@ impl Life {
     fn recovery(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
         let (state, mark) = &self.recorded[moment];
         let mut numbers = Numbers(seed);
-        let mut disk = if numbers.chance(30) { state.killed() } else { state.cut(numbers.next()) };
+        let mut disk = if numbers.chance(30) { state.killed() } else { state.cut(numbers.draw()) };
         let mut known = acknowledged(*mark);
         for depth in 0..3 {
             disk.record();
@@ -157,7 +157,7 @@ impl Life {
             tried.triple += u64::from(depth == 2);
             let recorded = disk.recorded();
             let (state, mark) = &recorded[numbers.below(recorded.len())];
-            (disk, known) = (state.cut(numbers.next()), acknowledged(*mark));
+            (disk, known) = (state.cut(numbers.draw()), acknowledged(*mark));
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Life {
     fn names(&self, moment: usize, seed: u64, tried: &mut Tried) -> Result<(), String> {
         let mut numbers = Numbers(seed);
         let (state, mark) = &self.recorded[moment];
-        let recorded = self.recovered(&state.cut(numbers.next()), *mark, seed, tried)?;
+        let recorded = self.recovered(&state.cut(numbers.draw()), *mark, seed, tried)?;
         let unsynced: Vec<_> = recorded.iter().filter(|(state, _)| state.unsynced_names() > 0).collect();
         let Some((state, mark)) = unsynced.get(numbers.below(unsynced.len())) else { return Ok(()) };
         tried.double += 1;
