@@ -12,6 +12,7 @@ mod edges;
 mod filters;
 mod flips;
 mod full;
+mod golden;
 mod history;
 mod hostile;
 mod house;
