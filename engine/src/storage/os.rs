@@ -206,7 +206,10 @@ impl VFile for RealFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
-            done += std::os::windows::fs::FileExt::seek_write(&self.file, &bytes[done..], offset + done as u64)?;
+            match std::os::windows::fs::FileExt::seek_write(&self.file, &bytes[done..], offset + done as u64)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => done += written,
+            }
         }
         Ok(())
     }
