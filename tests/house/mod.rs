@@ -1,5 +1,6 @@
 //! Tests about the project's own text: its rooms, its rules, its specification.
 
+mod examples;
 mod rooms;
 mod rules;
 mod source;
