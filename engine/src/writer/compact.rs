@@ -44,8 +44,9 @@ impl Compacted {
 
 impl Store {
     /// Rewrites every segment that holds something dead, and merges neighbours up to the size that [`Merging::bytes`]
-    /// says. What was deleted is in no file of the store afterwards. Every step is a commit of its own, so that after a
-    /// cancellation or a crash the next call goes on from there. Memory is that of one merged segment's documents.
+    /// says. What was deleted is in no segment afterwards; a projection that is behind keeps names of it until
+    /// [`Store::refresh`]. Every step is a commit of its own, so that after a cancellation or a crash the next call goes on
+    /// from there. Memory is that of one merged segment's documents.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves what was done.

@@ -31,6 +31,8 @@ pub struct Args {
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let store = Store::open(&args.store)?;
     let progress = session.progress("compacting");
+    // A projection that is behind still has names of what was removed.
+    store.refresh(&progress)?;
     let compacted = store.compact(&progress)?;
     drop(progress);
     let report = Report { generation: store.snapshot().generation(), compacted };
