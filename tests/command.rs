@@ -487,23 +487,3 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
-
-#[test]
-fn what_was_removed_is_in_no_file_after_a_compaction_even_where_links_were_behind() {
-    let place = Place::new();
-    let store = place.open_unmerged();
-    crate::stores::put(&store, &[("a", "Alice owns Bridge."), ("b", "The Zanzibar of Quetzal.")]);
-    crate::stores::change(&store, Vec::new(), &["b"]);
-    drop(store);
-    let holds = |name: &str| {
-        let files = crate::stores::files(&place.path());
-        let whole = |bytes: &Vec<u8>| bytes.windows(name.len()).any(|part| part == name.as_bytes());
-        files.into_iter().filter(|(_, bytes)| whole(bytes)).map(|(path, _)| path).collect::<Vec<PathBuf>>()
-    };
-    assert!(!holds("Zanzibar").is_empty(), "the test looks for what is there");
-    let path = place.path();
-    let path = path.to_str().expect("the path is text");
-    assert!(told(&["compact", path])["segments_read"].as_u64() > Some(0));
-    assert_eq!(holds("Zanzibar"), Vec::<PathBuf>::new());
-    assert!(!holds("Bridge").is_empty(), "what is live is still there");
-}

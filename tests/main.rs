@@ -4,6 +4,7 @@ mod backup;
 #[path = "../fuzz/src/checks/mod.rs"]
 mod checks;
 mod command;
+mod compaction;
 mod corpus;
 mod damage;
 mod distance_oracle;
