@@ -459,7 +459,25 @@ fn without_permission_it_ends_with_five() {
 #[test]
 fn every_command_has_a_help_with_an_example() {
     let commands = [
-        "demo", "ingest", "import", "edges", "ask", "compare", "expand", "show", "ls", "eval", "rm", "stats", "verify",
+        "demo",
+        "ingest",
+        "import",
+        "edges",
+        "ask",
+        "compare",
+        "expand",
+        "show",
+        "ls",
+        "eval",
+        "rm",
+        "stats",
+        "verify",
+        "compact",
+        "backup",
+        "restore",
+        "repair",
+        "salvage",
+        "durability",
     ];
     for command in commands {
         let help = run(&[command, "--help"]);

@@ -3,7 +3,7 @@
 
 use crate::command::command;
 use crate::stores::{Numbers, Place, texts};
-use hedgerow::{Env, OpenError, Quiet, Store, verify};
+use hedgerow::{Env, OpenError, Quiet, Snapshot, Store, verify};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -256,4 +256,101 @@ fn a_command_that_is_killed_is_done_or_not_and_the_store_is_sound() {
         bench.finish(Deed::Ingest, &mut numbers);
     }
     println!("{kills} kills of {DEEDS:?}; {done} times what the last one was to do was done all the same");
+}
+
+/// Copies of a store, and what mends it, are killed at some moment.
+struct Copies {
+    bench: Bench,
+    numbers: Numbers,
+    kills: usize,
+}
+
+impl Copies {
+    /// Starts a command and kills it before it took as long as it takes.
+    fn kill(&mut self, arguments: &[&str], took: Duration) {
+        let mut command = command();
+        let child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("the command starts");
+        thread::sleep(moment(took, &mut self.numbers));
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
+        self.kills += 1;
+    }
+
+    #[track_caller]
+    fn finish(arguments: &[&str]) -> Duration {
+        let begin = Instant::now();
+        let output = command().args(arguments).output().expect("the command starts");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        begin.elapsed()
+    }
+
+    /// A backup over an older pack: the pack holds what one of them was made of.
+    fn backup(&mut self, store: &str, pack: &str, older: &Held) {
+        let arguments = ["backup", store, pack, "--replace"];
+        let kept = fs::read(pack).expect("there is an older pack");
+        let took = Self::finish(&arguments);
+        fs::write(pack, kept).expect("the older pack can be put back");
+        self.kill(&arguments, took);
+        let found = texts(&Snapshot::open(pack).unwrap_or_else(|error| panic!("a killed backup: {error}")));
+        assert!(found == *older || found == self.bench.held, "a killed backup holds something else");
+        Self::finish(&arguments);
+        assert_eq!(texts(&Snapshot::open(pack).expect("it opens")), self.bench.held);
+        for left in fs::read_dir(Path::new(pack).parent().expect("it is in a folder")).expect("it can be listed") {
+            let name = left.expect("it can be listed").file_name();
+            let name = name.to_str().expect("names are text");
+            if name.ends_with(".new") {
+                fs::remove_file(Path::new(pack).with_file_name(name)).expect("it can be removed");
+            }
+        }
+    }
+
+    /// A restore: no store is there yet or all of it, and doing it again completes it.
+    fn restore(&mut self, pack: &str, folder: &str) {
+        let arguments = ["restore", pack, folder];
+        let took = Self::finish(&arguments);
+        fs::remove_dir_all(folder).expect("it can be removed");
+        self.kill(&arguments, took);
+        if let Ok(snapshot) = Snapshot::open(folder) {
+            assert_eq!(texts(&snapshot), self.bench.held, "a killed restore");
+        } else {
+            Self::finish(&arguments);
+        }
+        let store = Store::open(folder).unwrap_or_else(|error| panic!("a restored store: {error}"));
+        assert_eq!(texts(&store.snapshot()), self.bench.held);
+        drop(store);
+        fs::remove_dir_all(folder).expect("it can be removed");
+    }
+
+    /// A repair of a store without its catalog or `HEAD`.
+    fn repair(&mut self, store: &str) {
+        let lost = ["catalog.redb", "HEAD"][self.numbers.below(2)];
+        let lose = || fs::remove_file(Path::new(store).join(lost)).expect("it is there");
+        lose();
+        let took = Self::finish(&["repair", store]);
+        lose();
+        self.kill(&["repair", store], took);
+        Self::finish(&["repair", store]);
+        self.bench.look(&self.bench.held, "a killed repair, done again");
+    }
+}
+
+#[test]
+fn a_backup_a_restore_or_a_repair_that_is_killed_can_be_done_again_and_loses_nothing() {
+    let bench = Bench { place: Place::new(), held: Held::new(), took: BTreeMap::new() };
+    let mut copies = Copies { bench, numbers: Numbers(20_261_201), kills: 0 };
+    let path = copies.bench.place.path();
+    let name = |name: &str| path.with_file_name(name).to_str().expect("the path is text").to_owned();
+    let (store, pack, folder) = (name("store"), name("copy.pack"), name("restored"));
+    assert_eq!(Path::new(&store), path, "the store is beside its copies");
+    copies.bench.finish(Deed::Ingest, &mut Numbers(1));
+    Copies::finish(&["backup", &store, &pack]);
+    for round in 0..rounds(ROUNDS_EACH) {
+        let older = copies.bench.held.clone();
+        copies.bench.finish(Deed::Ingest, &mut Numbers(2 + round as u64));
+        copies.backup(&store, &pack, &older);
+        copies.restore(&pack, &folder);
+        copies.repair(&store);
+    }
+    println!("{} kills of backup, restore and repair", copies.kills);
 }

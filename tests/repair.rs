@@ -1,8 +1,10 @@
 //! `repair` makes the catalog, `HEAD` and projections again, takes nothing for true that is not whole, and survives a crash.
 
+use crate::command::command;
 use crate::stores::{Place, change, document, files, put, relations, texts};
 use hedgerow::{EdgeRules, Env, FileName, Folder, OpenError, Quiet, RepairError, Snapshot, Store, Vfs, verify};
-use hedgerow_durability::Disk;
+use hedgerow_durability::{Disk, State};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -230,25 +232,25 @@ fn env(disk: &Disk) -> Env {
 }
 
 /// A store without a catalog; and one whose last commit was not published when the catalog was lost.
-fn without_catalog(published: bool) -> (Disk, Vec<Said>) {
+fn without_catalog(published: bool) -> (Disk, Said) {
     let disk = Disk::default();
     let store = Store::open_or_create_in(env(&disk)).expect("the disk is sound");
     fill(&store);
     drop(Store::open_in(env(&disk)));
-    let mut states = vec![said(&store.snapshot())];
-    let older = disk.now();
+    let before = said(&store.snapshot());
+    let mut last = disk.now();
     if !published {
+        disk.record();
         put(&store, &[("e", "Dover owns Ely.")]);
-        states = vec![said(&store.snapshot())];
+        let head = |state: &State| state.bytes(&FileName::Head).map(<[u8]>::to_vec);
+        let before_it = disk.recorded().into_iter().rev().find(|(state, _)| head(state) == head(&last));
+        last = before_it.expect("the commit begins there").0.killed().now();
     }
     drop(store);
-    let disk = disk.now().killed();
-    if !published {
-        disk.put_back(&older, &FileName::Head);
-    }
+    let disk = last.killed();
     disk.remove(&FileName::Catalog).expect("the file is there");
     disk.sync_folder(Folder::Root).expect("the disk is sound");
-    (disk.now().killed(), states)
+    (disk.now().killed(), before)
 }
 
 fn repair(disk: &Disk) -> Result<(), String> {
@@ -258,7 +260,7 @@ fn repair(disk: &Disk) -> Result<(), String> {
 
 #[test]
 fn a_crash_at_any_operation_of_a_repair_changes_nothing_or_leaves_it_done() {
-    let (disk, states) = without_catalog(true);
+    let (disk, before) = without_catalog(true);
     disk.record();
     repair(&disk).expect("the store can be repaired");
     let recorded = disk.recorded();
@@ -268,16 +270,16 @@ fn a_crash_at_any_operation_of_a_repair_changes_nothing_or_leaves_it_done() {
         let (done, seed) = (at == operations, at as u64 * 8);
         for left in [crashed.killed(), crashed.cut(seed), crashed.cut(seed + 2), crashed.cut(seed + 4)] {
             let read = Snapshot::open_in(&left).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
-            assert_eq!(said(&read), states[0], "cut at {at}");
+            assert_eq!(said(&read), before, "cut at {at}");
             match Store::open_in(env(&left)) {
-                Ok(store) => assert_eq!(said(&store.snapshot()), states[0], "cut at {at}"),
+                Ok(store) => assert_eq!(said(&store.snapshot()), before, "cut at {at}"),
                 Err(error) => {
                     assert!(!done && matches!(error, OpenError::MissingCatalog { .. }), "cut at {at}: {error}");
                 }
             }
             repair(&left).unwrap_or_else(|error| panic!("cut at {at}, then again: {error}"));
             let store = Store::open_in(env(&left)).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
-            assert_eq!(said(&store.snapshot()), states[0], "cut at {at}");
+            assert_eq!(said(&store.snapshot()), before, "cut at {at}");
             drop(store);
             assert_eq!(problems(&env(&left)), Vec::<String>::new(), "cut at {at}");
         }
@@ -285,9 +287,41 @@ fn a_crash_at_any_operation_of_a_repair_changes_nothing_or_leaves_it_done() {
 }
 
 #[test]
-fn a_whole_generation_above_the_published_one_is_taken_when_no_catalog_can_tell() {
-    let (disk, states) = without_catalog(false);
+fn what_was_not_published_is_not_taken_for_true_when_no_catalog_can_tell() {
+    let (disk, before) = without_catalog(false);
     repair(&disk).expect("the store can be repaired");
-    assert_eq!(said(&Store::open_in(env(&disk)).expect("it opens").snapshot()), states[0]);
+    assert_eq!(said(&Store::open_in(env(&disk)).expect("it opens").snapshot()), before);
     assert_eq!(problems(&env(&disk)), Vec::<String>::new());
+}
+
+/// What the command prints as JSON, and its exit code.
+fn told(arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = command().args(arguments).arg("--json").output().expect("the command starts");
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+#[test]
+fn the_commands_say_what_they_repaired_and_what_they_could_not_save() {
+    let (place, before) = sound();
+    let path = place.path();
+    let (store, saved) = (path.to_str().expect("the path is text"), path.with_file_name("saved"));
+    let saved = saved.to_str().expect("the path is text");
+    fs::remove_file(path.join("catalog.redb")).expect("it is there");
+    let (code, repaired) = told(&["repair", store]);
+    assert_eq!((code, &repaired["catalog"], &repaired["head"]), (Some(0), &"it was missing".into(), &Value::Null));
+    let (code, salvaged) = told(&["salvage", store, saved]);
+    assert_eq!((code, salvaged["documents"].as_u64()), (Some(0), Some(before.0.len() as u64)), "{salvaged}");
+    assert_eq!(salvaged["lost"], Value::Array(Vec::new()));
+    fs::remove_dir_all(saved).expect("it can be removed");
+
+    let segment = named(&path, ".seg").remove(0);
+    fs::write(&segment, "nothing").expect("it can be written");
+    fs::remove_file(path.join("HEAD")).expect("it is there");
+    assert_eq!(told(&["repair", store]).0, Some(4));
+    let (code, salvaged) = told(&["salvage", store, saved]);
+    assert_eq!(code, Some(1));
+    assert!(salvaged["lost"].as_array().is_some_and(|lost| !lost.is_empty()), "{salvaged}");
+    fs::remove_dir_all(&path).expect("it can be removed");
+    fs::remove_dir_all(saved).expect("it can be removed");
+    assert_eq!(told(&["salvage", store, saved]).0, Some(3));
 }

@@ -25,6 +25,9 @@ pub struct Catalog {
     pending: Vec<FileName>,
 }
 
+/// Times that a copy is read while it differs from the one before.
+const READINGS: usize = 64;
+
 /// Where redb's header says, by this bit, that the file was not closed (its `docs/design.md`, "god byte").
 const RECOVERY_BYTE: usize = 9;
 const RECOVERY_REQUIRED: u8 = 2;
@@ -113,7 +116,7 @@ impl Catalog {
         read().map_err(|error| damaged(env, &error))
     }
 
-    /// What a copy of the catalog in memory says, all of it checked. Writes nothing.
+    /// What a copy of the catalog in memory says, all of it checked; a writer may be at work. Writes nothing.
     ///
     /// # Errors
     /// [`OpenError::MissingCatalog`], [`OpenError::CatalogDamaged`] and [`OpenError::Storage`].
@@ -129,21 +132,29 @@ impl Catalog {
             }
             opened => opened.map_err(at("open", &name))?,
         };
-        let length = file.len().map_err(at("read", &name))?;
-        if length == 0 || length > CHECKED_BYTES {
-            let reason = if length == 0 { "it is empty" } else { "it is larger than a catalog can be" };
-            return Err(damaged(env, &CatalogError(reason.into())));
-        }
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-        file.read_at(&mut bytes, 0).map_err(at("read", &name))?;
-        let read = || -> Result<(State, Vec<FileName>), CatalogError> {
+        let read = |bytes: &[u8]| -> Result<(State, Vec<FileName>), CatalogError> {
             let memory = redb::backends::InMemoryBackend::new();
-            let copied = memory.set_len(length).and_then(|()| memory.write(0, &bytes));
+            let copied = memory.set_len(bytes.len() as u64).and_then(|()| memory.write(0, bytes));
             copied.map_err(|error| CatalogError(error.to_string()))?;
             let database = options().create_with_backend(memory).map_err(CatalogError::new)?;
             read_all(&database)
         };
-        read().map_err(|error| damaged(env, &error))
+        let (mut before, mut tries) = (Vec::new(), 0);
+        loop {
+            let length = file.len().map_err(at("read", &name))?;
+            if length == 0 || length > CHECKED_BYTES {
+                let reason = if length == 0 { "it is empty" } else { "it is larger than a catalog can be" };
+                return Err(damaged(env, &CatalogError(reason.into())));
+            }
+            let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+            file.read_at(&mut bytes, 0).map_err(at("read", &name))?;
+            tries += 1;
+            match read(&bytes) {
+                // What a writer wrote meanwhile is read in part: bytes that stay as they are were not read so.
+                Err(_) if bytes != before && tries < READINGS => before = bytes,
+                found => return found.map_err(|error| damaged(env, &error)),
+            }
+        }
     }
 
     /// Files that no generation names any more and that are still to be removed.

@@ -4,6 +4,7 @@ mod answers;
 mod caller;
 mod campaign;
 mod check;
+mod copies;
 mod damage;
 mod disk;
 pub mod flips;

@@ -32,11 +32,15 @@ pub enum Scenario {
     Rot,
     /// The catalog is an older copy than what is published, and what is published may be damaged.
     Behind,
+    /// The power is cut while a store is copied into a pack, and while that is restored.
+    Backup,
+    /// The catalog or what is published is lost or damaged, and the power is cut while it is repaired.
+    Repair,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Crash,
         Self::Recovery,
         Self::Names,
@@ -46,6 +50,8 @@ impl Scenario {
         Self::Reader,
         Self::Rot,
         Self::Behind,
+        Self::Backup,
+        Self::Repair,
     ];
 
     /// Its name.
@@ -61,6 +67,8 @@ impl Scenario {
             Self::Reader => "reader",
             Self::Rot => "rot",
             Self::Behind => "behind",
+            Self::Backup => "backup",
+            Self::Repair => "repair",
         }
     }
 }
@@ -128,6 +136,8 @@ impl Life {
             }
             Scenario::Rot => self.rot(moment, seed, tried),
             Scenario::Behind => self.behind(moment, seed, tried),
+            Scenario::Backup => self.copied(moment, seed, tried),
+            Scenario::Repair => self.repaired(moment, seed, tried),
         }
     }
 

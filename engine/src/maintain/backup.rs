@@ -167,6 +167,8 @@ impl Snapshot {
             if found != state {
                 return Err(BackupError::Exists { path: path() });
             }
+            // The catalog's name may be in memory only, and HEAD's must not be durable before it.
+            disk.sync_folder(Folder::Root).map_err(at_folder("sync", Folder::Root))?;
         } else {
             let bytes = contents.files.values().map(|bytes| bytes.len() as u64).sum::<u64>();
             let mut meter = Meter { control, done: 0, total: bytes * 2 };

@@ -5,7 +5,7 @@ use crate::error::{OpenError, StorageError};
 use crate::index::control::{Cancelled, Control};
 use crate::manifest;
 use crate::segment::Segment;
-use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, at_folder};
+use crate::storage::{Env, FileFault, VerifiedFile};
 use crate::writer::{Missing, Store, recover};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::head::Head;
@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Opens a store for writing whose catalog or `HEAD` may be lost or damaged. A catalog that cannot be believed is made
-    /// again from the published generation, or a later one that is whole; `HEAD` is published again. Reads every byte of
+    /// again from the published generation; `HEAD` is published again. Reads every byte of
     /// all facts first, and takes nothing for true that is not whole. A crash in here changes nothing or leaves it done.
     ///
     /// What is wrong with projections is told; [`Store::refresh`] makes them again.
@@ -135,7 +135,7 @@ impl Survey<'_> {
             Err(error) => return Err(error.into()),
         };
         match &self.head {
-            Ok(head) => Ok(Some((reason, self.newest(head)?))),
+            Ok(head) => Ok(Some((reason, self.published(head)?))),
             Err(head) => Err(RepairError::NoGeneration { path: self.path(), head: head.clone(), catalog: reason }),
         }
     }
@@ -153,32 +153,15 @@ impl Survey<'_> {
         match (self.whole(state.store, &state.manifest), &self.head) {
             (Ok(()), _) => Ok(None),
             (Err(RepairError::Facts { .. }), Ok(head)) if head.store != state.store => {
-                Ok(Some(("it was of another store".into(), self.newest(head)?)))
+                Ok(Some(("it was of another store".into(), self.published(head)?)))
             }
             (Err(error), _) => Err(error),
         }
     }
 
-    /// The newest whole generation that is at least the published one. One above it may have been committed, and no
-    /// catalog is left to tell: making it true loses nothing that was acknowledged.
-    fn newest(&self, head: &Head) -> Result<State, RepairError> {
-        let names = self.env.disk.list(Folder::Manifests).map_err(at_folder("list", Folder::Manifests))?;
-        for name in names.iter().rev().filter_map(|name| FileName::parse(Folder::Manifests, name)) {
-            let FileName::Numbered { number, random, .. } = name else { continue };
-            if number <= head.generation {
-                break;
-            }
-            let entry = match manifest::identify(&*self.env.disk, number, random) {
-                Ok((store, entry)) if store == head.store => entry,
-                Err(FileFault::Storage(error)) => return Err(error.into()),
-                _ => continue,
-            };
-            match self.whole(head.store, &entry) {
-                Ok(()) => return Ok(State { store: head.store, manifest: entry, next_file: 1 }),
-                Err(RepairError::Facts { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
+    /// The published generation, where it is whole. One above it was never acknowledged, and what memory shows of it may
+    /// not be on the disk.
+    fn published(&self, head: &Head) -> Result<State, RepairError> {
         let entry = manifest::entry_of(head);
         self.whole(head.store, &entry)?;
         // Opening raises the number above all files that the generation names.
