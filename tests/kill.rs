@@ -299,7 +299,7 @@ impl Copies {
         for left in fs::read_dir(Path::new(pack).parent().expect("it is in a folder")).expect("it can be listed") {
             let name = left.expect("it can be listed").file_name();
             let name = name.to_str().expect("names are text");
-            if name.ends_with(".new") {
+            if Path::new(name).extension().is_some_and(|extension| extension == "new") {
                 fs::remove_file(Path::new(pack).with_file_name(name)).expect("it can be removed");
             }
         }
