@@ -5,8 +5,8 @@ use crate::stores::{
     texts,
 };
 use hedgerow::{
-    Batch, Chunking, CommitError, Document, EdgeRules, Env, GivenChunk, OpenError, Pipeline, Question, Quiet, RealDisk,
-    Snapshot, Store, Strategy, Target, triple,
+    Batch, Chunking, CommitError, Document, EdgeRules, Env, GivenChunk, OpenError, Part, Pipeline, Question, Quiet,
+    RealDisk, Snapshot, Store, Strategy, Target, triple,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -324,4 +324,35 @@ fn models_that_fail_reject_only_what_they_were_asked_for() {
     let staged = pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
     assert_eq!((staged.staged, staged.rejected.len()), (1, 1));
     assert!(staged.rejected[0].reason.contains("it was told to"));
+}
+
+#[test]
+fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in() {
+    let place = Place::new();
+    let store = place.open();
+    let text = "Gates open at dawn.\n\nGates close at dusk.".to_owned();
+    let part = |range, heading: &str, page| Part { range, heading: heading.into(), page, ..Part::default() };
+    let parts = vec![part(0..20, "Gates", Some(1)), part(21..text.len(), "Gates > Night", Some(2))];
+    let pipeline = Pipeline { chunking: Some(Chunking { size: 22, overlap: 0 }), ..Pipeline::default() };
+    let stage = |parts| {
+        let mut batch = Batch::default();
+        let documents = vec![Document { parts, ..Document::new("gates").text(text.clone()) }];
+        let staged = pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
+        (batch, staged)
+    };
+    let (batch, _) = stage(parts.clone());
+    store.commit(batch).expect("it can be committed");
+    let snapshot = store.snapshot();
+    let document = snapshot.find_document("gates").expect("it can be read").expect("it is there");
+    let told = |id| -> Result<(String, String), hedgerow::Damage> {
+        let chunk = snapshot.chunk(id).expect("it is there");
+        Ok((chunk.heading()?.to_owned(), chunk.metadata()?.to_owned()))
+    };
+    let found: Result<Vec<_>, _> = document.chunks().map(told).collect();
+    let found = found.expect("it can be read");
+    assert_eq!(found, [("Gates".into(), r#"{"page":1}"#.into()), ("Gates > Night".into(), r#"{"page":2}"#.to_owned())]);
+    assert_eq!(stage(parts.clone()).1.unchanged, 1);
+    assert_eq!(stage(vec![parts[0].clone()]).1.staged, 1);
+    let reversed = stage(parts.into_iter().rev().collect()).1.rejected;
+    assert!(reversed[0].reason.contains("parts[1]"), "{reversed:?}");
 }

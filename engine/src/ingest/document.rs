@@ -3,6 +3,7 @@
 use crate::segment::{StagedEnd, StagedRelation};
 use hedgerow_format::{Key, limits, name};
 use serde_json::{Map, Value};
+use std::ops::Range;
 
 /// A document as it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,8 +20,34 @@ pub struct Document {
     pub media_type: String,
     /// Anything else.
     pub metadata: Map<String, Value>,
+    /// What its text consists of, ascending and without overlap: headings, pages, tables. May be empty; ignored where
+    /// `chunks` are given. A chunk takes heading and page of the part that it begins in.
+    pub parts: Vec<Part>,
     /// Chunks that are already cut; the text is then their join by blank lines.
     pub chunks: Option<Vec<GivenChunk>>,
+}
+
+/// A part of a document's text: what stands under a heading, on a page, or in a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// The headings that it stands under, from the outermost, joined by ` > `; may be empty.
+    pub heading: String,
+    /// The page that it begins on, from 1; none where there are no pages.
+    pub page: Option<u32>,
+    /// What it is.
+    pub kind: PartKind,
+}
+
+/// What a part of a document is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// Running text, which may be cut and joined with what follows it.
+    #[default]
+    Text,
+    /// Rows of a table with their header, which are a chunk by themselves.
+    Table,
 }
 
 /// A chunk that is already cut.

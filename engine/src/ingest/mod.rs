@@ -4,7 +4,7 @@ pub mod chunking;
 mod document;
 mod prepare;
 
-pub use document::{Document, GivenChunk, Rejected, Staged, triple};
+pub use document::{Document, GivenChunk, Part, PartKind, Rejected, Staged, triple};
 
 use crate::index::control::{Cancelled, Control};
 use crate::ingest::chunking::Chunking;

@@ -4,7 +4,7 @@ use crate::distance;
 use crate::index::control::{Cancelled, Control};
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::counts;
-use crate::ingest::{Document, Pipeline, Rejected, Staged, triple};
+use crate::ingest::{Document, Part, PartKind, Pipeline, Rejected, Staged, triple};
 use crate::model::{Certainty, Embed, Extraction};
 use crate::segment::{StagedChunk, StagedDocument, StagedMention, StagedRelation, StagedVector};
 use crate::snapshot::Snapshot;
@@ -96,6 +96,10 @@ fn read(
         let mut chunk = StagedChunk { range: bytes(&range)?, ..StagedChunk::default() };
         if let Some(given) = given {
             chunk.metadata = json(&given.metadata)?;
+        } else if let Some(part) = part_at(&document.parts, chunk.range.start) {
+            part.heading.clone_into(&mut chunk.heading);
+            let page = part.page.map(|page| ("page".to_owned(), Value::from(page)));
+            chunk.metadata = json(&page.into_iter().collect())?;
         }
         (chunk.terms, chunk.length) = counts::of_chunk(analyzer, &title_terms, body);
         if let Some(extractor) = pipeline.extractor {
@@ -116,6 +120,12 @@ fn read(
         chunks,
         relations: Vec::new(),
     }))
+}
+
+/// The part that a byte lies in, or the last before it.
+fn part_at(parts: &[Part], byte: u32) -> Option<&Part> {
+    let after = parts.partition_point(|part| part.range.start as u64 <= u64::from(byte));
+    parts.get(after.checked_sub(1)?)
 }
 
 fn json(map: &Map<String, Value>) -> Result<String, String> {
@@ -174,6 +184,9 @@ fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(),
     if text.len() > limits::DOCUMENT_BYTES {
         return Err(format!("text must have at most {} bytes, and has {}", limits::DOCUMENT_BYTES, text.len()));
     }
+    if let Some(wrong) = wrong_part(text, &document.parts) {
+        return Err(wrong);
+    }
     if ranges.iter().all(Range::is_empty) {
         return Err("text must not be empty".into());
     }
@@ -185,6 +198,21 @@ fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(),
         ));
     }
     Ok(())
+}
+
+/// The first part that does not fit, and why.
+fn wrong_part(text: &str, parts: &[Part]) -> Option<String> {
+    let mut end = 0;
+    for (position, Part { range, heading, .. }) in parts.iter().enumerate() {
+        if range.start < end || text.get(range.clone()).is_none() {
+            return Some(format!("parts[{position}] must be whole characters behind byte {end}, and is {range:?}"));
+        }
+        if heading.len() > limits::NAME_BYTES {
+            return Some(format!("parts[{position}].heading must have at most {} bytes", limits::NAME_BYTES));
+        }
+        end = range.end;
+    }
+    None
 }
 
 /// Every part is preceded by its length, so that no two documents give the same bytes. Where a document came from is left
@@ -207,6 +235,12 @@ fn fingerprint(
     for range in ranges {
         part(&(range.start as u64).to_le_bytes());
         part(&(range.end as u64).to_le_bytes());
+    }
+    for Part { range, heading, page, kind } in &document.parts {
+        let numbers =
+            [range.start as u64, range.end as u64, u64::from(page.unwrap_or(0)), u64::from(*kind == PartKind::Table)];
+        part(heading.as_bytes());
+        numbers.iter().for_each(|number| part(&number.to_le_bytes()));
     }
     for chunk in document.chunks.iter().flatten() {
         part(json(&chunk.metadata).unwrap_or_default().as_bytes());

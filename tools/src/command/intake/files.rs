@@ -160,7 +160,7 @@ fn record_document(record: DocumentRecord, source: &str) -> Document {
     let DocumentRecord { key, title, text, metadata, chunks } = record;
     let given = |chunk: ChunkRecord| GivenChunk { text: chunk.text, metadata: chunk.metadata };
     let chunks = chunks.map(|chunks| chunks.into_iter().map(given).collect());
-    Document { key, title, text, metadata, chunks, source: source.to_owned(), media_type: String::new() }
+    Document { key, title, text, metadata, chunks, source: source.to_owned(), ..Document::default() }
 }
 
 /// The first heading of the highest level outside of code, and the text without its line. Of headings with a line of `=`
