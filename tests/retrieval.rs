@@ -163,7 +163,7 @@ fn every_passage_says_where_it_is_and_why() {
         assert!(context.passages.windows(2).all(|two| two[0].score >= two[1].score), "{}", asked.question);
         for passage in &context.passages {
             let Passage { legs, start, end, .. } = passage;
-            let sum = legs.terms + legs.vector + legs.named + legs.link;
+            let sum = legs.terms + legs.vector + legs.named + legs.link + legs.walk;
             assert!(
                 (sum - passage.score).abs() < 1e-5,
                 "the parts of {} add up to {sum}, not {}",

@@ -356,3 +356,18 @@ fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in() {
     let reversed = stage(parts.into_iter().rev().collect()).1.rejected;
     assert!(reversed[0].reason.contains("parts[1]"), "{reversed:?}");
 }
+
+#[test]
+fn a_store_can_be_opened_again_at_once_though_other_processes_are_being_started() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        let busy = scope.spawn(|| {
+            for _ in 0..200 {
+                crate::command::command().arg("--version").output().expect("the command starts");
+            }
+        });
+        while !busy.is_finished() {
+            drop(place.open());
+        }
+    });
+}

@@ -240,7 +240,9 @@ fn fingerprint(
         let numbers =
             [range.start as u64, range.end as u64, u64::from(page.unwrap_or(0)), u64::from(*kind == PartKind::Table)];
         part(heading.as_bytes());
-        numbers.iter().for_each(|number| part(&number.to_le_bytes()));
+        for number in numbers {
+            part(&number.to_le_bytes());
+        }
     }
     for chunk in document.chunks.iter().flatten() {
         part(json(&chunk.metadata).unwrap_or_default().as_bytes());

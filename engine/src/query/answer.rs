@@ -78,15 +78,17 @@ pub struct Legs {
     pub vector: f32,
     /// From defining something that the question names.
     pub named: f32,
-    /// From links out of seeds.
+    /// From the strongest link out of a seed.
     pub link: f32,
+    /// From the walk of two steps over entities.
+    pub walk: f32,
 }
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// How this node follows from the question or from the node before: `terms and vector`, `terms`, `vector`, `filter`
-    /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`.
+    /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`, `mentioned in`.
     pub by: &'static str,
     /// The node: `chunk:KEY#N` or `entity:NAME`.
     pub node: String,
@@ -154,14 +156,16 @@ pub struct NameTrace {
     pub followed: bool,
 }
 
-/// A definition link that was followed.
+/// A link that was followed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkTrace {
     /// Key of the chunk that mentions the entity.
     pub seed: String,
     /// The entity.
     pub entity: String,
-    /// Key of the chunk that defines it.
+    /// `defined by` or `mentioned in`.
+    pub by: &'static str,
+    /// Key of the chunk that defines it, or mentions it too.
     pub target: String,
     /// How much the entity tells, 0 to 1.
     pub idf: f32,

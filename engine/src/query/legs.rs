@@ -3,7 +3,7 @@
 use crate::distance::dot_bytes;
 use crate::error::{Damage, QueryError};
 use crate::index::terms::analysis::Analyzer;
-use crate::index::terms::bm25::{Bm25, TermWeight};
+use crate::index::terms::bm25::{Bm25, TermWeight, idf};
 use crate::query::answer::TermTrace;
 use crate::segment::Postings;
 use crate::snapshot::{Bounded, Space};
@@ -51,8 +51,46 @@ impl Scores {
     }
 }
 
-/// BM25 of every chunk. Statistics count live rows only, so a deleted document leaves no trace in a score.
-pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<(Scores, Vec<TermTrace>), QueryError> {
+/// Which terms of the question stand in which chunk, and how much of the question each of them is.
+#[derive(Debug)]
+pub(super) struct Coverage {
+    /// A bit a term, by chunk.
+    present: Vec<u64>,
+    /// The share of the question's idf that each term has; together 1, or nothing where no chunk has any.
+    shares: Vec<f32>,
+}
+
+impl Coverage {
+    /// Share of the question that a chunk has nothing of.
+    pub(super) fn lacking(&self, chunk: ChunkId) -> f32 {
+        self.share(!self.terms(chunk))
+    }
+
+    /// Share of the question that a chunk has and another lacks.
+    pub(super) fn gain(&self, chunk: ChunkId, other: ChunkId) -> f32 {
+        self.share(self.terms(chunk) & !self.terms(other))
+    }
+
+    fn terms(&self, chunk: ChunkId) -> u64 {
+        self.present.get(chunk.index()).copied().unwrap_or_default()
+    }
+
+    fn share(&self, terms: u64) -> f32 {
+        self.shares.iter().zip(0..).filter(|(_, bit)| terms >> bit & 1 == 1).map(|(share, _)| share).sum()
+    }
+}
+
+/// The leg of terms.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub scores: Scores,
+    pub coverage: Coverage,
+    pub traces: Vec<TermTrace>,
+}
+
+/// BM25 of every chunk. Statistics count live rows only, so a deleted document leaves no trace in a score. Of a question of
+/// more than 64 terms the first 64 count in the coverage.
+pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<Terms, QueryError> {
     bounded.guard.hold_bytes(question.len() as u64 * TERM_BYTES)?;
     let mut wanted = Vec::new();
     Analyzer::new().for_each_term(question, |term| wanted.push(term.to_owned()));
@@ -62,6 +100,8 @@ pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<(Scores, Ve
     #[expect(clippy::cast_precision_loss, reason = "tantivy divides in f32 too")]
     let average = statistics.terms as f32 / statistics.chunks.max(1) as f32;
     let mut scores = Scores::none(bounded)?;
+    bounded.guard.hold::<u64>(bounded.chunks_end())?;
+    let mut coverage = Coverage { present: vec![0; bounded.chunks_end()], shares: Vec::new() };
     let mut traces = Vec::with_capacity(wanted.len());
     bounded.guard.hold::<Postings<'_>>(bounded.segments().len())?;
     let mut pace = bounded.guard.pace();
@@ -72,6 +112,10 @@ pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<(Scores, Ve
         let postings = postings?;
         let chunks = live_postings(bounded, &postings)?;
         let weight = TermWeight::new(statistics.chunks, chunks, average, Bm25::default());
+        let bit = u32::try_from(traces.len()).ok().and_then(|term| 1_u64.checked_shl(term)).unwrap_or(0);
+        if bit != 0 {
+            coverage.shares.push(if chunks > 0 { idf(statistics.chunks, chunks) } else { 0.0 });
+        }
         for (segment, postings) in bounded.segments().iter().zip(&postings) {
             let (ids, lengths) = (segment.chunk_ids(), segment.lengths()?);
             for (slot, frequency) in postings.chunks.iter().zip(postings.frequencies.iter()) {
@@ -83,12 +127,17 @@ pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<(Scores, Ve
                     && let Some(score) = scores.by_chunk.get_mut(id.index())
                 {
                     *score += weight.score(u32::from(frequency), length);
+                    coverage.present[id.index()] |= bit;
                 }
             }
         }
         traces.push(TermTrace { term, chunks });
     }
-    Ok((scores, traces))
+    let sum: f32 = coverage.shares.iter().sum();
+    if sum > 0.0 {
+        coverage.shares.iter_mut().for_each(|share| *share /= sum);
+    }
+    Ok(Terms { scores, coverage, traces })
 }
 
 fn live_postings(bounded: &Bounded<'_>, postings: &[Postings<'_>]) -> Result<u64, QueryError> {

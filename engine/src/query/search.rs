@@ -25,7 +25,7 @@ impl Bounded<'_> {
     pub fn search_terms(&self, text: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<Found>, QueryError> {
         self.guard.scope(|| {
             let allowed = filter.map(|filter| node::allowed(self, filter)).transpose()?;
-            let (mut scores, _) = legs::terms(self, text)?;
+            let mut scores = legs::terms(self, text)?.scores;
             legs::restrict(&mut scores, allowed.as_ref());
             self.found(rank::top(self, &scores, None, count)?)
         })

@@ -161,11 +161,21 @@ impl Vfs for RealDisk {
                 // Who holds the lock, for the error that another writer gets; the lock itself is the system's, and a
                 // full disk must not keep a writer from deleting.
                 file.set_len(0).and_then(|()| writeln!(file, "process {}", std::process::id())).ok();
-                Ok(Some(Box::new(file)))
+                Ok(Some(Box::new(Held(file))))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A lock. A process that was just started may still have a copy of the handle, so closing this one would not be enough.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.unlock().ok();
     }
 }
 

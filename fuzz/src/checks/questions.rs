@@ -204,6 +204,11 @@ fn question(input: &mut Input<'_>) -> Question {
             definitions_max: count(input),
             link: number(input),
             bound: number(input),
+            gate: number(input),
+            gain: number(input),
+            mentions_max: count(input),
+            walk: number(input),
+            walk_named: number(input),
         };
     }
     question

@@ -44,20 +44,25 @@ pub fn why_empty(question: &Question, context: &Context) -> String {
     }
 }
 
+/// How a chunk follows from an entity that it defines; else it mentions it.
+const DEFINED: &str = "defined by";
+
 /// How a passage was reached, in words, such as
 /// `via ‘Fruit Chan’, mentioned in ‘The Midnight After’ [1]: definition link, idf .81`; the number is that of the passage
 /// in the same answer.
 pub fn path_within(passage: &Passage, context: &Context) -> String {
     match passage.path.as_slice() {
-        [seed, Step { node, weight, .. }, _] => {
+        [seed, Step { node, weight, .. }, last] => {
             // The walk starts from a seed and yet may owe most of its score to a link from another one.
             let itself = if passage.role == Role::Seed { own_reason(passage) + ", above all " } else { String::new() };
-            format!(
-                "{itself}via ‘{}’, mentioned in {}: definition link, idf {}",
-                bare(node),
-                cited(bare(&seed.node), context),
-                decimal(*weight, 2)
-            )
+            let seed = cited(bare(&seed.node), context);
+            let place =
+                if last.by == DEFINED { format!("{seed}: definition link") } else { format!("{seed} and here:") };
+            let link = if last.by == DEFINED { ", idf" } else { " idf" };
+            format!("{itself}via ‘{}’, mentioned in {place}{link} {}", bare(node), decimal(*weight, 2))
+        }
+        [Step { node, .. }, last] if last.by != DEFINED => {
+            format!("{}; mentions ‘{}’, which the question names", own_reason(passage), bare(node))
         }
         [Step { node, .. }, _] if passage.legs.named >= passage.legs.terms + passage.legs.vector => {
             format!("defines ‘{}’, which the question names", bare(node))
@@ -174,7 +179,13 @@ fn text(out: &mut dyn Write, passage: &Passage) -> io::Result<()> {
 
 /// The parts of a score that count, as a sum.
 fn legs(legs: &Legs) -> String {
-    let parts = [("terms", legs.terms), ("vector", legs.vector), ("named", legs.named), ("link", legs.link)];
+    let parts = [
+        ("terms", legs.terms),
+        ("vector", legs.vector),
+        ("named", legs.named),
+        ("link", legs.link),
+        ("walk", legs.walk),
+    ];
     let parts = parts.iter().filter(|(_, value)| *value != 0.0);
     let parts: Vec<String> = parts.map(|(name, value)| format!("{name} {}", decimal(*value, 3))).collect();
     parts.join(" + ")
@@ -314,8 +325,10 @@ mod tests {
     fn a_passage_is_told_by_what_counts_most() {
         let link = [("terms", "chunk:a#0", 0.9), ("mentions", "entity:B", 0.8), ("defined by", "chunk:b#0", 0.7)];
         let named = [("names", "entity:B", 0.3), ("defined by", "chunk:b#0", 0.5)];
+        let shared = [("terms", "chunk:a#0", 0.9), ("mentions", "entity:B", 0.8), ("mentioned in", "chunk:b#0", 0.7)];
+        let walked = [("names", "entity:B", 0.3), ("mentioned in", "chunk:b#0", 0.5)];
         let own = [("vector", "chunk:b#0", 0.4)];
-        let of = |terms, vector, named| Legs { terms, vector, named, link: 0.0 };
+        let of = |terms, vector, named| Legs { terms, vector, named, ..Legs::default() };
         for (path, role, legs, told) in [
             (&link[..], Role::Neighbour, of(0.1, 0.0, 0.0), "via ‘B’, mentioned in a#0: definition link, idf .80"),
             (
@@ -324,6 +337,8 @@ mod tests {
                 of(0.1, 0.0, 0.0),
                 "found by its terms, above all via ‘B’, mentioned in a#0: definition link, idf .80",
             ),
+            (&shared[..], Role::Neighbour, of(0.1, 0.0, 0.0), "via ‘B’, mentioned in a#0 and here: idf .80"),
+            (&walked[..], Role::Match, of(0.1, 0.0, 0.0), "found by its terms; mentions ‘B’, which the question names"),
             (&named[..], Role::Match, of(0.1, 0.1, 0.3), "defines ‘B’, which the question names"),
             (&named[..], Role::Seed, of(0.4, 0.0, 0.3), "found by its terms; defines ‘B’, which the question names"),
             (&own[..], Role::Match, of(0.1, 0.3, 0.0), "found by its vector and terms"),

@@ -1,0 +1,134 @@
+//! Ask: plan, seeds, expand, rank, context, trace. The recipe stands in `ARCHITECTURE.md`, *Retrieval*.
+
+mod passage;
+mod plan;
+mod vector;
+mod walk;
+
+use crate::error::QueryError;
+use crate::model::Models;
+use crate::query::answer::{Comparison, Context};
+use crate::query::ask::plan::Plan;
+use crate::query::filter::Filter;
+use crate::snapshot::Bounded;
+
+/// A question with its budget.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What is asked.
+    pub text: String,
+    /// How it is answered.
+    pub strategy: Strategy,
+    /// k: passages that flat retrieval gives; the walk starts from the best of them.
+    pub seeds: usize,
+    /// k′: passages beside them. Both strategies return at most k + k′.
+    pub neighbours: usize,
+    /// Tokens of all passages together.
+    pub tokens_max: usize,
+    /// Which chunks may be chosen; none for all.
+    pub filter: Option<Filter>,
+    /// The vector space; none for the one that the embedder makes, or the only one.
+    pub space: Option<String>,
+    /// The question's own vector, where the caller has it.
+    pub vector: Option<Vec<f32>>,
+    /// How much the cosine counts beside BM25, 0 to 1; none for the embedder's, or 0.4.
+    pub vector_weight: Option<f32>,
+    /// Constants of the walk.
+    pub recipe: Recipe,
+}
+
+/// How a question is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// By terms and vectors.
+    Flat,
+    /// By terms and vectors, then along definition links.
+    #[default]
+    Graph,
+}
+
+/// Constants of the walk, measured on three multi-hop sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recipe {
+    /// Best chunks that the walk starts from, at most k.
+    pub seeds_max: usize,
+    /// Share of an entity's idf that its definitions get where the question names it.
+    pub named: f32,
+    /// Entities with more definitions than this don't raise them.
+    pub definitions_max: usize,
+    /// Share of a link's value that its target gets.
+    pub link: f32,
+    /// A target stays below this share of its best seed.
+    pub bound: f32,
+    /// How much of a question a seed must lack for its links to count in full: 1 over this. 0 lets all count in full.
+    pub gate: f32,
+    /// How much a passage that shares an entity with a seed gets for the share of the question that it adds.
+    pub gain: f32,
+    /// Entities that more chunks mention join no passages.
+    pub mentions_max: usize,
+    /// What the passage that the walk of two steps reaches best gets of it.
+    pub walk: f32,
+    /// How much of the walk begins at the entities that the question names, beside 1 at the seeds.
+    pub walk_named: f32,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            seeds_max: 5,
+            named: 0.25,
+            definitions_max: 10,
+            link: 0.7,
+            bound: 0.98,
+            gate: 3.0,
+            gain: 3.0,
+            mentions_max: 50,
+            walk: 0.4,
+            walk_named: 0.5,
+        }
+    }
+}
+
+impl Question {
+    /// A question with the defaults: graph, 5 + 5 passages, 4,000 tokens.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            strategy: Strategy::Graph,
+            seeds: 5,
+            neighbours: 5,
+            tokens_max: 4000,
+            filter: None,
+            space: None,
+            vector: None,
+            vector_weight: None,
+            recipe: Recipe::default(),
+        }
+    }
+}
+
+impl Bounded<'_> {
+    /// See [`Snapshot::ask`](crate::Snapshot::ask).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn ask(&self, question: &Question, models: Models<'_>) -> Result<Context, QueryError> {
+        self.guard.scope(|| {
+            let mut plan = Plan::of(self, question, models)?;
+            if question.strategy == Strategy::Graph {
+                plan.walk(models)?;
+            }
+            plan.context()
+        })
+    }
+
+    /// See [`Snapshot::compare`](crate::Snapshot::compare).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn compare(&self, question: &Question, models: Models<'_>) -> Result<Comparison, QueryError> {
+        let by = |strategy| self.ask(&Question { strategy, ..question.clone() }, models);
+        Ok(Comparison { flat: by(Strategy::Flat)?, graph: by(Strategy::Graph)? })
+    }
+}

@@ -1,0 +1,150 @@
+//! A question on its way: flat scores, then what the walk adds, then passages under a budget.
+
+use crate::error::QueryError;
+use crate::model::Models;
+use crate::query::answer::{Context, Dropped, Trace, VectorTrace};
+use crate::query::ask::vector::question_vector;
+use crate::query::ask::walk::{Link, Share};
+use crate::query::ask::{Question, Strategy};
+use crate::query::legs::{self, Coverage, Scores, Terms};
+use crate::query::{node, rank};
+use crate::snapshot::{Bounded, Space};
+use hedgerow_format::{ChunkId, EntitySlot};
+use roaring::RoaringBitmap;
+use std::collections::BTreeMap;
+
+/// Chunks ranked just below the passages that the trace tells of.
+const DROPPED_TOLD: usize = 3;
+
+/// A question on its way.
+pub(super) struct Plan<'s, 'q> {
+    pub snapshot: &'s Bounded<'s>,
+    pub question: &'q Question,
+    pub terms: Scores,
+    pub vectors: Scores,
+    pub coverage: Coverage,
+    /// What definitions get of the question's names, by chunk.
+    pub named: BTreeMap<ChunkId, (f32, EntitySlot)>,
+    /// The strongest link to a chunk.
+    pub linked: BTreeMap<ChunkId, Link>,
+    /// What the walk of two steps gives a chunk.
+    pub walked: BTreeMap<ChunkId, Share>,
+    pub seeds: Vec<(ChunkId, f32)>,
+    pub allowed: Option<RoaringBitmap>,
+    incomplete: Vec<String>,
+    pub trace: Trace,
+}
+
+impl<'s, 'q> Plan<'s, 'q> {
+    /// Flat retrieval: H = (1 − w) · BM25 / max + w · cosine / max.
+    pub fn of(snapshot: &'s Bounded<'s>, question: &'q Question, models: Models<'_>) -> Result<Self, QueryError> {
+        let allowed = question.filter.as_ref().map(|filter| node::allowed(snapshot, filter)).transpose()?;
+        let mut incomplete = if question.strategy == Strategy::Graph { snapshot.incomplete() } else { Vec::new() };
+        let Terms { scores: mut terms, coverage, traces } = legs::terms(snapshot, &question.text)?;
+        let vector = question_vector(snapshot, question, models, &mut incomplete)?;
+        let mut weight = 0.0;
+        let mut vectors = Scores::none(snapshot)?;
+        let mut trace = Trace { generation: snapshot.generation(), terms: traces, ..Trace::default() };
+        trace.chunks = match &allowed {
+            Some(allowed) => allowed.len(),
+            None => snapshot.statistics()?.chunks,
+        };
+        if let Some(vector) = vector {
+            let cosines = legs::cosines(snapshot, &vector.space, &vector.components)?;
+            vectors = Scores::of(snapshot, &cosines)?;
+            let compared = cosines.len() as u64;
+            weight = vector.weight;
+            let Space { name, model, .. } = vector.space;
+            trace.vector = Some(VectorTrace { space: name, model, weight, compared });
+        }
+        legs::restrict(&mut terms, allowed.as_ref());
+        legs::restrict(&mut vectors, allowed.as_ref());
+        terms.scale(1.0 - weight);
+        vectors.scale(weight);
+        let (named, linked, walked, seeds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Ok(Self {
+            snapshot,
+            question,
+            terms,
+            vectors,
+            coverage,
+            named,
+            linked,
+            walked,
+            seeds,
+            allowed,
+            incomplete,
+            trace,
+        })
+    }
+
+    pub fn flat(&self, chunk: ChunkId) -> f32 {
+        self.terms.get(chunk) + self.vectors.get(chunk)
+    }
+
+    pub fn head(&self, chunk: ChunkId) -> f32 {
+        self.flat(chunk) + self.named.get(&chunk).map_or(0.0, |named| named.0)
+    }
+
+    /// F = max(H, min(H + 0.7 · B, 0.98 · best)) + the walk's: along a link no neighbour passes its best seed.
+    pub fn score(&self, chunk: ChunkId) -> f32 {
+        self.linked_score(chunk) + self.walked.get(&chunk).map_or(0.0, |share| share.value)
+    }
+
+    /// What a chunk has of itself and of the strongest link to it.
+    pub fn linked_score(&self, chunk: ChunkId) -> f32 {
+        let (head, recipe) = (self.head(chunk), &self.question.recipe);
+        let linked = self.linked.get(&chunk);
+        linked.map_or(head, |link| head.max((head + recipe.link * link.value).min(recipe.bound * link.best)))
+    }
+
+    pub fn may_choose(&self, chunk: ChunkId) -> bool {
+        self.snapshot.is_live(chunk) && self.allowed.as_ref().is_none_or(|allowed| allowed.contains(chunk.0))
+    }
+
+    /// All scores at once, for ranking.
+    pub fn scores(&self, of: impl Fn(&Self, ChunkId) -> f32) -> Result<Scores, QueryError> {
+        self.snapshot.guard.hold::<f32>(self.terms.by_chunk.len())?;
+        let mut scores =
+            Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.vectors.by_chunk).map(|(a, b)| a + b).collect() };
+        for chunk in self.named.keys().chain(self.linked.keys()).chain(self.walked.keys()) {
+            if let Some(score) = scores.by_chunk.get_mut(chunk.index()) {
+                *score = of(self, *chunk);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// Ranks, fills the budget, and says what was left out.
+    pub fn context(mut self) -> Result<Context, QueryError> {
+        let count = self.question.seeds.saturating_add(self.question.neighbours);
+        let ranked = rank::top(
+            self.snapshot,
+            &self.scores(Self::score)?,
+            self.allowed.as_ref(),
+            count.saturating_add(DROPPED_TOLD),
+        )?;
+        let (mut passages, mut tokens) = (Vec::new(), 0);
+        for (position, (chunk, score)) in ranked.into_iter().enumerate() {
+            let passage = self.passage(chunk, score)?;
+            let reason = if position >= count {
+                "ranked below the number of passages asked for"
+            } else if tokens + passage.tokens > self.question.tokens_max {
+                "does not fit into the budget of tokens"
+            } else {
+                tokens += passage.tokens;
+                passages.push(passage);
+                continue;
+            };
+            self.trace.dropped.push(Dropped { key: passage.key, score, reason });
+        }
+        Ok(Context {
+            question: self.question.text.clone(),
+            strategy: if self.question.strategy == Strategy::Graph { "graph" } else { "flat" },
+            passages,
+            tokens,
+            incomplete: self.incomplete,
+            trace: self.trace,
+        })
+    }
+}
