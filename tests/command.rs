@@ -458,28 +458,9 @@ fn without_permission_it_ends_with_five() {
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
-    let commands = [
-        "demo",
-        "ingest",
-        "import",
-        "edges",
-        "ask",
-        "compare",
-        "expand",
-        "show",
-        "ls",
-        "eval",
-        "rm",
-        "stats",
-        "verify",
-        "compact",
-        "backup",
-        "restore",
-        "repair",
-        "salvage",
-        "durability",
-    ];
-    for command in commands {
+    let commands = "demo ingest import edges ask compare expand show ls eval rm stats verify compact backup restore repair \
+                    salvage durability";
+    for command in commands.split_whitespace() {
         let help = run(&[command, "--help"]);
         assert_eq!(help.code, 0);
         let example = help.out.lines().find(|line| line.trim().starts_with(&format!("hedgerow {command}")));

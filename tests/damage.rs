@@ -53,7 +53,7 @@ fn answers(path: &Path) -> Result<Answers, String> {
 pub fn answers_of(snapshot: &Snapshot) -> Result<Answers, String> {
     let mut asked = Vec::new();
     for question in ["Who owns the old Bridge?", "Carol and Alice3"] {
-        for strategy in [Strategy::Flat, Strategy::Graph] {
+        for strategy in Strategy::ALL {
             let question = Question { strategy, ..Question::new(question) };
             asked.push(snapshot.ask(&question, MODELS).map_err(|error| error.to_string())?);
         }

@@ -92,7 +92,7 @@ fn passages_and_scores_are_the_same_whatever_the_batches_and_the_order_of_docume
         passages.map(|passage| (passage.key, passage.score.to_bits(), passage.role)).collect()
     };
     for asked in corpus::questions() {
-        for strategy in [Strategy::Flat, Strategy::Graph] {
+        for strategy in Strategy::ALL {
             let [one, other] = [&one, &other].map(|snapshot| told(answer(snapshot, &asked.question, strategy)));
             assert_eq!(one, other, "{}", asked.question);
         }
@@ -104,7 +104,7 @@ fn paths_and_traces_are_the_same_whatever_the_batches_and_the_order_of_documents
     let (one, other) = (WHOLE.read(), SHUFFLED.read());
     let mut differ = Vec::new();
     for asked in corpus::questions() {
-        for strategy in [Strategy::Flat, Strategy::Graph] {
+        for strategy in Strategy::ALL {
             let [one, other] = [&one, &other].map(|snapshot| said(answer(snapshot, &asked.question, strategy)));
             for (one, other) in one.passages.iter().zip(&other.passages).filter(|(one, other)| one != other) {
                 differ.push(format!("{}: {:?} and {:?}", asked.question, one.path, other.path));
@@ -130,7 +130,7 @@ fn a_filter_gives_as_many_passages_as_match_up_to_the_number_asked_for() {
     assert_eq!(rare.len(), 7);
     let filter = Some(Filter::parse("metadata.rare = true").expect("it is a filter"));
     for asked in corpus::questions() {
-        for strategy in [Strategy::Flat, Strategy::Graph] {
+        for strategy in Strategy::ALL {
             for (wanted, expected) in [(3, 5), (10, 7)] {
                 let question = Question {
                     strategy,

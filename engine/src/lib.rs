@@ -85,7 +85,7 @@ pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges, EntityLine,
     ExpandOptions, Expansion, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge,
-    Question, Reached, Recipe, RelationLine, Role, Step, Strategy, TermTrace, Trace, VectorTrace,
+    Question, Reached, Recipe, RelationLine, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace,
 };
 pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};

@@ -119,7 +119,7 @@ fn check_search(snapshot: &Snapshot, stamp: u64) -> Result<(), String> {
     if !best || nearest.len() != content.len() || !keys.into_iter().eq(content.keys()) {
         return Err(format!("the vectors of stamp {stamp} are {nearest:?}"));
     }
-    for strategy in [Strategy::Flat, Strategy::Graph] {
+    for strategy in Strategy::ALL {
         let question = Question { strategy, ..Question::new(question(stamp)) };
         let context = snapshot.ask(&question, MODELS).map_err(|error| error.to_string())?;
         let whole = |passage: &hedgerow::Passage| content.get(&passage.document) == Some(&passage.text);

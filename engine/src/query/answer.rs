@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Context {
     /// The question.
     pub question: String,
-    /// `flat` or `graph`.
+    /// Name of the strategy.
     pub strategy: &'static str,
     /// Best first.
     pub passages: Vec<Passage>,
@@ -88,7 +88,8 @@ pub struct Legs {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// How this node follows from the question or from the node before: `terms and vector`, `terms`, `vector`, `filter`
-    /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`, `mentioned in`.
+    /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`, `mentioned in`,
+    /// `next to`, `similar to`.
     pub by: &'static str,
     /// The node: `chunk:KEY#N` or `entity:NAME`.
     pub node: String,

@@ -184,7 +184,7 @@ fn vector(input: &mut Input<'_>) -> Vec<f32> {
 fn question(input: &mut Input<'_>) -> Question {
     let flags = input.byte();
     let mut question = Question::new(text(input));
-    question.strategy = if flags.is_multiple_of(2) { Strategy::Graph } else { Strategy::Flat };
+    question.strategy = Strategy::ALL[usize::from(flags >> 5 & 2 | !flags & 1)];
     question.filter = filter(input);
     if flags & 2 != 0 {
         (question.seeds, question.neighbours, question.tokens_max) =

@@ -98,8 +98,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 
 /// Reads the name of a strategy.
 pub fn strategies() -> impl TypedValueParser<Value = Strategy> {
-    let names = PossibleValuesParser::new(["flat", "graph"]);
-    names.map(|name| if name == "flat" { Strategy::Flat } else { Strategy::Graph })
+    let names = PossibleValuesParser::new(Strategy::ALL.map(Strategy::name));
+    names.map(|name| Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).unwrap_or_default())
 }
 
 /// Reads a share.

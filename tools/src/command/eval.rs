@@ -289,10 +289,7 @@ impl Tally {
         let mean = |sum: f64| sum / questions.max(1) as f64;
         Report {
             questions,
-            strategy: match strategy {
-                Strategy::Flat => "flat",
-                Strategy::Graph => "graph",
-            },
+            strategy: strategy.name(),
             recall: AtCuts::of(self.recall.map(mean)),
             all: AtCuts::of(self.all.map(mean)),
             mrr: mean(self.reciprocal_rank),

@@ -1,5 +1,6 @@
 //! Ask: plan, seeds, expand, rank, context, trace. The recipe stands in `ARCHITECTURE.md`, *Retrieval*.
 
+mod beside;
 mod passage;
 mod plan;
 mod vector;
@@ -35,6 +36,8 @@ pub struct Question {
     pub vector_weight: Option<f32>,
     /// Constants of the walk.
     pub recipe: Recipe,
+    /// Constants of [`Strategy::Sage`].
+    pub sage: Sage,
 }
 
 /// How a question is answered.
@@ -42,9 +45,49 @@ pub struct Question {
 pub enum Strategy {
     /// By terms and vectors.
     Flat,
-    /// By terms and vectors, then along definition links.
+    /// Likewise, and k′ chunks that stand next to the k best in their documents.
+    Neighbours,
+    /// By terms and vectors, then along definition links and shared entities.
     #[default]
     Graph,
+    /// Structure-aware graph expansion: by terms and vectors, and k′ of the chunks that similarity edges join to the k
+    /// best, ranked among themselves.
+    Sage,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Flat, Self::Neighbours, Self::Graph, Self::Sage];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flat => "flat",
+            Self::Neighbours => "neighbours",
+            Self::Graph => "graph",
+            Self::Sage => "sage",
+        }
+    }
+}
+
+/// Constants of [`Strategy::Sage`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sage {
+    /// How much the cosine counts among the neighbours.
+    pub vector: f32,
+    /// How much BM25 counts among the neighbours.
+    pub terms: f32,
+    /// Seeds that a neighbour is joined to at least.
+    pub seeds_min: usize,
+    /// Neighbours below this share of the best one's score are left out.
+    pub cutoff: f32,
+}
+
+impl Default for Sage {
+    fn default() -> Self {
+        Self { vector: 0.4, terms: 0.6, seeds_min: 1, cutoff: 0.0 }
+    }
 }
 
 /// Constants of the walk, measured on three multi-hop sets.
@@ -104,6 +147,7 @@ impl Question {
             vector: None,
             vector_weight: None,
             recipe: Recipe::default(),
+            sage: Sage::default(),
         }
     }
 }
@@ -116,10 +160,16 @@ impl Bounded<'_> {
     pub fn ask(&self, question: &Question, models: Models<'_>) -> Result<Context, QueryError> {
         self.guard.scope(|| {
             let mut plan = Plan::of(self, question, models)?;
-            if question.strategy == Strategy::Graph {
-                plan.walk(models)?;
-            }
-            plan.context()
+            let count = question.seeds.saturating_add(question.neighbours).saturating_add(plan::DROPPED_TOLD);
+            let ranked = match question.strategy {
+                Strategy::Flat => plan.ranked(count)?,
+                Strategy::Graph => {
+                    plan.walk(models)?;
+                    plan.ranked(count)?
+                }
+                Strategy::Neighbours | Strategy::Sage => plan.ranked_beside(count)?,
+            };
+            plan.context(ranked)
         })
     }
 

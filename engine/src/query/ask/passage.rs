@@ -2,6 +2,7 @@
 
 use crate::error::{Damage, QueryError};
 use crate::query::answer::{Legs, Passage, Role, Step};
+use crate::query::ask::beside::Beside;
 use crate::query::ask::plan::Plan;
 use crate::query::ask::walk::LinkKind;
 use hedgerow_format::{ChunkId, EntitySlot};
@@ -20,7 +21,7 @@ impl Plan<'_, '_> {
             terms: self.terms.get(id),
             vector: self.vectors.get(id),
             named: self.named.get(&id).map_or(0.0, |named| named.0),
-            link: self.linked_score(id) - self.head(id),
+            link: score - self.head(id) - self.walked.get(&id).map_or(0.0, |share| share.value),
             walk: self.walked.get(&id).map_or(0.0, |share| share.value),
         };
         let (role, path) = self.path(id, &legs)?;
@@ -46,6 +47,10 @@ impl Plan<'_, '_> {
         let is_seed = self.seeds.iter().any(|seed| seed.0 == id);
         let (own, reached) = if is_seed { (Role::Seed, Role::Seed) } else { (Role::Match, Role::Neighbour) };
         let flat = self.flat(id);
+        if let Some(Beside { seed, by, weight }) = self.beside.get(&id) {
+            let step = Step { by, node: self.node(id)?, weight: *weight };
+            return Ok((Role::Neighbour, vec![self.by_itself(*seed)?, step]));
+        }
         if let Some(link) = self.linked.get(&id)
             && legs.link > if is_seed { legs.named.max(flat).max(legs.walk) } else { 0.0 }
         {

@@ -3,6 +3,7 @@
 use crate::error::QueryError;
 use crate::model::Models;
 use crate::query::answer::{Context, Dropped, Trace, VectorTrace};
+use crate::query::ask::beside::Beside;
 use crate::query::ask::vector::question_vector;
 use crate::query::ask::walk::{Link, Share};
 use crate::query::ask::{Question, Strategy};
@@ -14,7 +15,10 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 
 /// Chunks ranked just below the passages that the trace tells of.
-const DROPPED_TOLD: usize = 3;
+pub(super) const DROPPED_TOLD: usize = 3;
+
+const NO_EDGES: &str =
+    "there are no similarity edges: answered by terms and vectors alone; `hedgerow edges` builds them";
 
 /// A question on its way.
 pub(super) struct Plan<'s, 'q> {
@@ -29,6 +33,8 @@ pub(super) struct Plan<'s, 'q> {
     pub linked: BTreeMap<ChunkId, Link>,
     /// What the walk of two steps gives a chunk.
     pub walked: BTreeMap<ChunkId, Share>,
+    /// How a chunk came beside a seed.
+    pub beside: BTreeMap<ChunkId, Beside>,
     pub seeds: Vec<(ChunkId, f32)>,
     pub allowed: Option<RoaringBitmap>,
     incomplete: Vec<String>,
@@ -39,7 +45,11 @@ impl<'s, 'q> Plan<'s, 'q> {
     /// Flat retrieval: H = (1 − w) · BM25 / max + w · cosine / max.
     pub fn of(snapshot: &'s Bounded<'s>, question: &'q Question, models: Models<'_>) -> Result<Self, QueryError> {
         let allowed = question.filter.as_ref().map(|filter| node::allowed(snapshot, filter)).transpose()?;
-        let mut incomplete = if question.strategy == Strategy::Graph { snapshot.incomplete() } else { Vec::new() };
+        let mut incomplete = match question.strategy {
+            Strategy::Graph => snapshot.incomplete(),
+            Strategy::Sage if snapshot.edges().next().is_none() => vec![NO_EDGES.into()],
+            Strategy::Flat | Strategy::Neighbours | Strategy::Sage => Vec::new(),
+        };
         let Terms { scores: mut terms, coverage, traces } = legs::terms(snapshot, &question.text)?;
         let vector = question_vector(snapshot, question, models, &mut incomplete)?;
         let mut weight = 0.0;
@@ -61,17 +71,17 @@ impl<'s, 'q> Plan<'s, 'q> {
         legs::restrict(&mut vectors, allowed.as_ref());
         terms.scale(1.0 - weight);
         vectors.scale(weight);
-        let (named, linked, walked, seeds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), Vec::new());
         Ok(Self {
             snapshot,
             question,
             terms,
             vectors,
             coverage,
-            named,
-            linked,
-            walked,
-            seeds,
+            named: BTreeMap::new(),
+            linked: BTreeMap::new(),
+            walked: BTreeMap::new(),
+            beside: BTreeMap::new(),
+            seeds: Vec::new(),
             allowed,
             incomplete,
             trace,
@@ -115,15 +125,14 @@ impl<'s, 'q> Plan<'s, 'q> {
         Ok(scores)
     }
 
-    /// Ranks, fills the budget, and says what was left out.
-    pub fn context(mut self) -> Result<Context, QueryError> {
+    /// The best chunks by all that is known of them.
+    pub fn ranked(&self, count: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        rank::top(self.snapshot, &self.scores(Self::score)?, self.allowed.as_ref(), count)
+    }
+
+    /// Fills the budget, and says what was left out.
+    pub fn context(mut self, ranked: Vec<(ChunkId, f32)>) -> Result<Context, QueryError> {
         let count = self.question.seeds.saturating_add(self.question.neighbours);
-        let ranked = rank::top(
-            self.snapshot,
-            &self.scores(Self::score)?,
-            self.allowed.as_ref(),
-            count.saturating_add(DROPPED_TOLD),
-        )?;
         let (mut passages, mut tokens) = (Vec::new(), 0);
         for (position, (chunk, score)) in ranked.into_iter().enumerate() {
             let passage = self.passage(chunk, score)?;
@@ -140,7 +149,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         }
         Ok(Context {
             question: self.question.text.clone(),
-            strategy: if self.question.strategy == Strategy::Graph { "graph" } else { "flat" },
+            strategy: self.question.strategy.name(),
             passages,
             tokens,
             incomplete: self.incomplete,

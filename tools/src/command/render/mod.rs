@@ -46,6 +46,8 @@ pub fn why_empty(question: &Question, context: &Context) -> String {
 
 /// How a chunk follows from an entity that it defines; else it mentions it.
 const DEFINED: &str = "defined by";
+/// How an entity follows from a question.
+const NAMED: &str = "names";
 
 /// How a passage was reached, in words, such as
 /// `via ‘Fruit Chan’, mentioned in ‘The Midnight After’ [1]: definition link, idf .81`; the number is that of the passage
@@ -60,6 +62,9 @@ pub fn path_within(passage: &Passage, context: &Context) -> String {
                 if last.by == DEFINED { format!("{seed}: definition link") } else { format!("{seed} and here:") };
             let link = if last.by == DEFINED { ", idf" } else { " idf" };
             format!("{itself}via ‘{}’, mentioned in {place}{link} {}", bare(node), decimal(*weight, 2))
+        }
+        [seed, last] if seed.by != NAMED => {
+            format!("{} {}", last.by, cited(bare(&seed.node), context))
         }
         [Step { node, .. }, last] if last.by != DEFINED => {
             format!("{}; mentions ‘{}’, which the question names", own_reason(passage), bare(node))
@@ -327,6 +332,7 @@ mod tests {
         let named = [("names", "entity:B", 0.3), ("defined by", "chunk:b#0", 0.5)];
         let shared = [("terms", "chunk:a#0", 0.9), ("mentions", "entity:B", 0.8), ("mentioned in", "chunk:b#0", 0.7)];
         let walked = [("names", "entity:B", 0.3), ("mentioned in", "chunk:b#0", 0.5)];
+        let next = [("terms", "chunk:a#0", 0.9), ("next to", "chunk:b#0", 1.0)];
         let own = [("vector", "chunk:b#0", 0.4)];
         let of = |terms, vector, named| Legs { terms, vector, named, ..Legs::default() };
         for (path, role, legs, told) in [
@@ -341,6 +347,7 @@ mod tests {
             (&walked[..], Role::Match, of(0.1, 0.0, 0.0), "found by its terms; mentions ‘B’, which the question names"),
             (&named[..], Role::Match, of(0.1, 0.1, 0.3), "defines ‘B’, which the question names"),
             (&named[..], Role::Seed, of(0.4, 0.0, 0.3), "found by its terms; defines ‘B’, which the question names"),
+            (&next[..], Role::Neighbour, of(0.1, 0.0, 0.0), "next to a#0"),
             (&own[..], Role::Match, of(0.1, 0.3, 0.0), "found by its vector and terms"),
             (&own[..], Role::Match, of(0.0, 0.3, 0.0), "found by its vector"),
             (&own[..], Role::Match, of(0.0, 0.0, 0.0), "nothing but the filter lets it through"),
