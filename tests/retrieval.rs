@@ -2,7 +2,9 @@
 
 use crate::corpus;
 use crate::stores::{Numbers, Place, said};
-use hedgerow::{Batch, Context, Document, Filter, Models, Passage, Pipeline, Question, Quiet, Snapshot, Strategy};
+use hedgerow::{
+    Batch, Context, Document, Filter, Models, Passage, Pipeline, Question, Quiet, Recipe, Snapshot, Strategy,
+};
 use hedgerow_cli::embed::StaticTable;
 use hedgerow_cli::extract::Patterns;
 use std::collections::BTreeSet;
@@ -192,4 +194,67 @@ fn a_budget_of_tokens_is_kept_and_what_does_not_fit_is_named() {
         assert!(tokens == context.tokens && tokens <= 300, "{tokens}");
         assert!(context.trace.dropped.iter().any(|dropped| dropped.reason.contains("budget")));
     }
+}
+
+/// The documents, and the keys that a question gets by graph, one seed first.
+fn reached(documents: &[(&str, &str, &str)], question: &str) -> (Context, Vec<String>) {
+    reached_with(documents, question, Recipe::default())
+}
+
+fn reached_with(documents: &[(&str, &str, &str)], question: &str, recipe: Recipe) -> (Context, Vec<String>) {
+    let place = Place::new();
+    let document = |(key, title, text): &(&str, &str, &str)| Document::new(*key).title(*title).text(*text);
+    let documents: Vec<Document> = documents.iter().map(document).collect();
+    let filler = (0..40).map(|row| Document::new(format!("filler{row}")).text(format!("Plain row {row} of filler.")));
+    built(&place, &documents.into_iter().chain(filler).collect::<Vec<_>>(), 1000);
+    let question = Question { seeds: 1, neighbours: 2, vector_weight: Some(0.0), recipe, ..Question::new(question) };
+    let context = place.read().ask(&question, models()).expect("the question has an answer");
+    let keys = context.passages.iter().map(|passage| passage.document.clone()).collect();
+    (context, keys)
+}
+
+#[test]
+fn of_several_that_bear_a_name_the_one_that_speaks_of_the_same_things_comes_first() {
+    let documents = [
+        ("opera", "Bijou Night", "Bijou Night was sung by Mercury with Brian May and Roger Taylor at Wembley."),
+        ("planet", "Mercury (planet)", "Mercury is the smallest planet and circles the Sun in 88 days."),
+        ("singer", "Mercury (singer)", "Mercury sang with Brian May and Roger Taylor in the band Queen."),
+        ("metal", "Mercury (metal)", "Mercury is a metal that is liquid at room temperature."),
+    ];
+    let (_, keys) = reached(&documents, "In which band was the singer of Bijou Night at Wembley?");
+    assert_eq!(keys[..2], ["opera", "singer"]);
+}
+
+#[test]
+fn headings_terms_and_symbols_are_defined_where_they_stand() {
+    let manual = "The gates of the terminal are planned ahead.\n\n- Ramp Control: the desk that parks aircraft at stands\n- Stand: where an aircraft waits";
+    let documents = [
+        ("incident", "INC-2209", "Incident INC-2209 was handed to Ramp Control after pin_all() failed twice."),
+        ("manual", "Manual", manual),
+        ("code", "", "pub fn pin_all(stands: &[Stand]) {\n    stands.iter().for_each(pin);\n}"),
+    ];
+    let open = Recipe { gate: 0.0, ..Recipe::default() };
+    let (context, keys) = reached_with(&documents, "Who mends incident INC-2209?", open);
+    assert_eq!(keys[0], "incident");
+    assert_eq!(keys[1..].iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(["code", "manual"]));
+    let by: Vec<_> =
+        context.passages[1..].iter().map(|passage| passage.path.last().expect("there is one").by).collect();
+    assert_eq!(by, ["defined by", "defined by"], "{context:?}");
+}
+
+#[test]
+fn a_passage_that_has_all_of_a_question_needs_no_other() {
+    let documents = [
+        ("whole", "Ferry", "The ferry to Ely leaves Dover Pier at nine on Sundays."),
+        ("pier", "Dover Pier", "Dover Pier was built of oak."),
+        ("ely", "Ely", "Ely is a town with a cathedral."),
+    ];
+    let asked = "When does the ferry to Ely leave Dover Pier on Sundays?";
+    let linked = |gate| {
+        let (context, keys) = reached_with(&documents, asked, Recipe { gate, ..Recipe::default() });
+        assert_eq!(keys[0], "whole");
+        context.passages[1..].iter().map(|passage| passage.legs.link + passage.legs.walk).fold(0.0, f32::max)
+    };
+    let (gated, open) = (linked(Recipe::default().gate), linked(0.0));
+    assert!(gated < 0.1 && open > 0.3, "{gated} with the gate, {open} without it");
 }

@@ -22,7 +22,7 @@ record! {
         0 key: [u8; 16] = "Its key.";
         16 name: TextRef = "Its name: the best spelling among the live segments that have it.";
         24 kind: TextRef = "Its type, the lowest in byte order that is not empty; may be empty.";
-        32 flags: u32 = "1 gazetteer: a document's title, or its part before the first comma; 2 one word written in lower case more often than with a capital; 4 at least four times as often.";
+        32 flags: u32 = "1 gazetteer: a document's title, or its part before the first comma, or what at most three chunks define otherwise; 2 one word written in lower case more often than with a capital; 4 at least four times as often.";
     }
 }
 

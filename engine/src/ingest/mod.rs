@@ -1,6 +1,7 @@
 //! From a document as it is given to one that can be committed: chunks, names, relations, terms, vectors.
 
 pub mod chunking;
+mod definitions;
 mod document;
 mod prepare;
 

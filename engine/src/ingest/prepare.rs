@@ -4,6 +4,7 @@ use crate::distance;
 use crate::index::control::{Cancelled, Control};
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::counts;
+use crate::ingest::definitions::{self, Place};
 use crate::ingest::{Document, Part, PartKind, Pipeline, Rejected, Staged, triple};
 use crate::model::{Certainty, Embed, Extraction};
 use crate::segment::{StagedChunk, StagedDocument, StagedMention, StagedRelation, StagedVector};
@@ -105,7 +106,9 @@ fn read(
         if let Some(extractor) = pipeline.extractor {
             let found = extractor.extract(&document.title, body).map_err(|error| error.to_string())?;
             let title = if ordinal == 0 { document.title.as_str() } else { "" };
-            (chunk.mentions, chunk.relations) = graph(found, title, &range, body)?;
+            let before: Option<&str> = chunks.last().map(|before: &StagedChunk| before.heading.as_str());
+            let place = Place { key: &document.key, heading: &chunk.heading, heading_before: before, text: body };
+            (chunk.mentions, chunk.relations) = graph(found, title, &range, place)?;
         }
         chunks.push(chunk);
     }
@@ -260,11 +263,11 @@ fn graph(
     found: Extraction,
     title: &str,
     range: &Range<usize>,
-    text: &str,
+    chunk: Place<'_>,
 ) -> Result<(Vec<StagedMention>, Vec<StagedRelation>), String> {
     let mut mentions: BTreeMap<Key, StagedMention> = BTreeMap::new();
     for mention in found.mentions {
-        if text.get(mention.range.clone()).is_none_or(str::is_empty) {
+        if chunk.text.get(mention.range.clone()).is_none_or(str::is_empty) {
             return Err(format!(
                 "the extractor gave {:?} a place that is not whole characters of the text: {:?}",
                 mention.name, mention.range
@@ -284,6 +287,7 @@ fn graph(
     {
         add(&mut mentions, part, "", mention_flags::TITLE_PART, None);
     }
+    definitions::for_each(chunk, |name| add(&mut mentions, name, "", mention_flags::DEFINES, None));
     let mut relations = Vec::new();
     for relation in found.relations {
         let ends = ((relation.subject.as_str(), ""), (relation.object.as_str(), ""));

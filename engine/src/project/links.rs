@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A phrase at the start of more chunks than this defines none of them.
+/// A phrase at the start of more chunks than this, or a heading, term or symbol of more, defines none of them.
 const LEADS_MAX: usize = 3;
 
 /// Makes the links projection of a snapshot. Reads all live text twice, in pieces, on all threads.
@@ -158,6 +158,8 @@ struct Candidates<'s> {
     list: Vec<Candidate<'s>>,
     /// First chunk and candidate of every live document whose title names it.
     titles: Vec<(u32, u32)>,
+    /// Live chunk and candidate of everything else that is defined, where few chunks define it.
+    defined: Vec<(u32, u32)>,
 }
 
 struct Candidate<'s> {
@@ -188,11 +190,13 @@ impl<'s> Candidates<'s> {
             gazetteer: false,
             related: false,
         });
-        let mut candidates = Self { list: list.collect(), titles: Vec::new() };
+        let mut candidates = Self { list: list.collect(), titles: Vec::new(), defined: Vec::new() };
         for segment in snapshot.segments() {
             candidates.add_titles(snapshot, segment)?;
+            candidates.add_defined(snapshot, segment)?;
             candidates.add_related(snapshot, segment)?;
         }
+        candidates.keep_defined_by_few();
         Ok(candidates)
     }
 
@@ -219,6 +223,28 @@ impl<'s> Candidates<'s> {
             }
         }
         Ok(())
+    }
+
+    fn add_defined(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
+        for chunk in segment.chunk_ids().iter().map(ChunkId).filter(|chunk| snapshot.is_live(*chunk)) {
+            for mention in segment.mentions(chunk)?.filter(|mention| mention.flags & mention_flags::DEFINES != 0) {
+                let slot = self.find(Key(segment.entity(mention.entity)?.key));
+                self.defined.extend(slot.map(|slot| (chunk.0, slot)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What many chunks define says what they are, not what they are about.
+    fn keep_defined_by_few(&mut self) {
+        let mut counts = vec![0_usize; self.list.len()];
+        for (_, slot) in &self.defined {
+            counts[ChunkId(*slot).index()] += 1;
+        }
+        self.defined.retain(|(_, slot)| counts[ChunkId(*slot).index()] <= LEADS_MAX);
+        for (_, slot) in &self.defined {
+            self.list[ChunkId(*slot).index()].gazetteer = true;
+        }
     }
 
     fn add_related(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
@@ -249,7 +275,7 @@ impl<'s> Candidates<'s> {
         found.leads.dedup();
         let few = found.leads.chunk_by(|a, b| a.1 == b.1).filter(|chunks| chunks.len() <= LEADS_MAX);
         let mut definitions: Vec<(u32, u32)> =
-            self.titles.iter().chain(few.flatten()).map(|(chunk, slot)| (*slot, *chunk)).collect();
+            self.titles.iter().chain(&self.defined).chain(few.flatten()).map(|(chunk, slot)| (*slot, *chunk)).collect();
         definitions.sort_unstable();
         definitions.dedup();
         let mut alive: Vec<bool> = self.list.iter().map(|candidate| candidate.gazetteer || candidate.related).collect();

@@ -54,6 +54,8 @@ impl Scores {
 /// Which terms of the question stand in which chunk, and how much of the question each of them is.
 #[derive(Debug)]
 pub(super) struct Coverage {
+    /// The terms, ascending.
+    words: Vec<String>,
     /// A bit a term, by chunk.
     present: Vec<u64>,
     /// The share of the question's idf that each term has; together 1, or nothing where no chunk has any.
@@ -69,6 +71,16 @@ impl Coverage {
     /// Share of the question that a chunk has and another lacks.
     pub(super) fn gain(&self, chunk: ChunkId, other: ChunkId) -> f32 {
         self.share(self.terms(chunk) & !self.terms(other))
+    }
+
+    /// Share of the question that a text says nothing of.
+    pub(super) fn beside(&self, text: &str) -> f32 {
+        let mut present = 0;
+        Analyzer::new().for_each_term(text, |term| {
+            let bit = self.words.binary_search_by(|word| word.as_str().cmp(term)).ok();
+            present |= bit.and_then(|bit| u32::try_from(bit).ok()).and_then(|bit| 1_u64.checked_shl(bit)).unwrap_or(0);
+        });
+        self.share(!present)
     }
 
     fn terms(&self, chunk: ChunkId) -> u64 {
@@ -101,7 +113,8 @@ pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<Terms, Quer
     let average = statistics.terms as f32 / statistics.chunks.max(1) as f32;
     let mut scores = Scores::none(bounded)?;
     bounded.guard.hold::<u64>(bounded.chunks_end())?;
-    let mut coverage = Coverage { present: vec![0; bounded.chunks_end()], shares: Vec::new() };
+    let words = wanted.clone();
+    let mut coverage = Coverage { words, present: vec![0; bounded.chunks_end()], shares: Vec::new() };
     let mut traces = Vec::with_capacity(wanted.len());
     bounded.guard.hold::<Postings<'_>>(bounded.segments().len())?;
     let mut pace = bounded.guard.pace();
@@ -152,36 +165,66 @@ fn live_postings(bounded: &Bounded<'_>, postings: &[Postings<'_>]) -> Result<u64
     Ok(live)
 }
 
-/// The cosine of every vector of a space with a question's, which has length 1. Compares all, on all threads; the scores
-/// are the same bits on every machine.
-pub(super) fn cosines(
-    bounded: &Bounded<'_>,
-    space: &Space,
-    question: &[f32],
-) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-    if question.len() != space.dimensions {
-        return Err(QueryError::Vector {
-            space: space.name.clone(),
-            expected: format!("{} components", space.dimensions),
-            found: format!("{} components", question.len()),
-        });
+/// The vectors of a space that count, ascending by chunk.
+#[derive(Debug)]
+pub(super) struct Vectors<'s> {
+    rows: Vec<(ChunkId, &'s [u8])>,
+}
+
+impl<'s> Vectors<'s> {
+    /// Of no space.
+    pub(super) fn none() -> Self {
+        Self { rows: Vec::new() }
     }
-    let guard = &bounded.guard;
-    guard.poll()?;
-    let count = usize::try_from(space.vectors).unwrap_or(usize::MAX);
-    guard.hold::<(ChunkId, &[u8])>(count)?;
-    // The scores, once as each task gives them and once joined.
-    guard.hold::<[(ChunkId, f32); 2]>(count)?;
-    let mut rows: Vec<(ChunkId, &[u8])> = Vec::with_capacity(count);
-    bounded.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
-    let compared: Result<Vec<Vec<(ChunkId, f32)>>, QueryError> = rows
-        .par_chunks(COMPARED_TOGETHER)
-        .map(|rows| {
-            guard.poll()?;
-            Ok(rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
-        })
-        .collect();
-    Ok(compared?.concat())
+
+    pub(super) fn of(bounded: &'s Bounded<'_>, space: &Space) -> Result<Self, QueryError> {
+        bounded.guard.poll()?;
+        let count = usize::try_from(space.vectors).unwrap_or(usize::MAX);
+        bounded.guard.hold::<(ChunkId, &[u8])>(count)?;
+        let mut rows: Vec<(ChunkId, &[u8])> = Vec::with_capacity(count);
+        bounded.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
+        if !rows.is_sorted_by_key(|(chunk, _)| *chunk) {
+            rows.sort_unstable_by_key(|(chunk, _)| *chunk);
+        }
+        Ok(Self { rows })
+    }
+
+    /// The cosine of two chunks; 0 where one of them has no vector.
+    pub(super) fn between(&self, a: ChunkId, b: ChunkId) -> f32 {
+        let row = |chunk| self.rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok().map(|row| self.rows[row].1);
+        let Some((a, b)) = row(a).zip(row(b)) else { return 0.0 };
+        let a: Vec<f32> = a.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        dot_bytes(&a, b)
+    }
+
+    /// The cosine of every vector with a question's, which has length 1. Compares all, on all threads; the scores are the
+    /// same bits on every machine.
+    pub(super) fn cosines(
+        &self,
+        bounded: &Bounded<'_>,
+        space: &Space,
+        question: &[f32],
+    ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        if question.len() != space.dimensions {
+            return Err(QueryError::Vector {
+                space: space.name.clone(),
+                expected: format!("{} components", space.dimensions),
+                found: format!("{} components", question.len()),
+            });
+        }
+        let guard = &bounded.guard;
+        // The scores, once as each task gives them and once joined.
+        guard.hold::<[(ChunkId, f32); 2]>(self.rows.len())?;
+        let compared: Result<Vec<Vec<(ChunkId, f32)>>, QueryError> = self
+            .rows
+            .par_chunks(COMPARED_TOGETHER)
+            .map(|rows| {
+                guard.poll()?;
+                Ok(rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
+            })
+            .collect();
+        Ok(compared?.concat())
+    }
 }
 
 /// Sets the scores of all chunks outside `allowed` to zero.

@@ -3,7 +3,8 @@
 use crate::distance;
 use crate::error::QueryError;
 use crate::query::filter::Filter;
-use crate::query::{legs, node, rank};
+use crate::query::legs::{self, Vectors};
+use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::ChunkId;
 use serde::Serialize;
@@ -46,7 +47,7 @@ impl Bounded<'_> {
             let space = self.space(space)?;
             let mut vector = vector.to_vec();
             unit(space, &mut vector)?;
-            let mut cosines = legs::cosines(self, space, &vector)?;
+            let mut cosines = Vectors::of(self, space)?.cosines(self, space, &vector)?;
             if let Some(filter) = filter {
                 let allowed = node::allowed(self, filter)?;
                 cosines.retain(|(chunk, _)| allowed.contains(chunk.0));

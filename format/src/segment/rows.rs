@@ -18,8 +18,10 @@ pub mod mention_flags {
     pub const TITLE_PART: u16 = 8;
     /// An end of a relation that the chunk is evidence of.
     pub const RELATED: u16 = 16;
+    /// Something that the chunk defines: a heading, a term, a symbol, the name of the file.
+    pub const DEFINES: u16 = 32;
     /// All of them.
-    pub const ALL: u16 = 31;
+    pub const ALL: u16 = 63;
 }
 
 record! {
@@ -80,7 +82,7 @@ record! {
         4 spelling: u32 = "Row of `spellings` that the chunk writes it in.";
         8 first_range: u32 = "First of its occurrences in `mention ranges`.";
         12 ranges: u16 = "Number of occurrences, cut at 65,535; 0 for a title or the end of a relation.";
-        14 flags: u16 = "1 certain, 2 at a sentence start, 4 title, 8 part of the title, 16 end of a relation.";
+        14 flags: u16 = "1 certain, 2 at a sentence start, 4 title, 8 part of the title, 16 end of a relation, 32 defined by the chunk.";
     }
 }
 

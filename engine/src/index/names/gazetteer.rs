@@ -21,7 +21,7 @@ pub struct Hit {
 ///
 /// Names are compared as sequences of words, whatever signs stand between these. One word counts if it has a capital
 /// or is a number of four digits, and, where the corpus mostly writes it in lower case, only in mid-sentence and if
-/// the corpus writes it there with a capital often enough. More words need one capital or digit among them. Letters without case count as capitals; inside runs of a script without spaces, names of two
+/// the corpus writes it there with a capital often enough. More words need one capital or digit among them. A name that is written as code is (`pin_all`, `pin()`) counts always. Letters without case count as capitals; inside runs of a script without spaces, names of two
 /// characters or more are found.
 #[derive(Clone, Debug, Default)]
 pub struct Gazetteer {
@@ -166,12 +166,26 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
+    /// Whether these tokens are written as code writes a name: joined by `_` or `::`, or with `(` right behind.
+    fn is_symbol(&self, first: usize, last: usize) -> bool {
+        let joined = self.tokens[first..=last].windows(2).all(|two| {
+            let sign = |token: &Token| matches!(token.text, "_" | ":");
+            two[0].end == two[1].start && (sign(&two[0]) || sign(&two[1]))
+        });
+        let called =
+            || self.tokens.get(last + 1).is_some_and(|next| next.text == "(" && next.start == self.tokens[last].end);
+        joined && (first < last || called())
+    }
+
     fn allows(&self, at: usize, length: usize) -> bool {
         let mut words = self.words[at..at + length].iter().map(|&(place, _)| self.tokens[place].text);
+        let place = self.words[at].0;
+        if self.is_symbol(place, self.words[at + length - 1].0) {
+            return true;
+        }
         if length > 1 {
             return words.any(stands_out);
         }
-        let place = self.words[at].0;
         let word = self.tokens[place].text;
         let year = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
         if !year && !word.chars().next().is_some_and(is_capital) {
@@ -228,6 +242,13 @@ mod tests {
         assert_eq!(found(&names, "Help! They got Help in 1984 of 99 for 2nd", &counts), ["Help", "1984"]);
         assert_eq!(found(&names, "Speed is Speed", &counts), [""; 0]);
         assert_eq!(found(&names, "I saw Help", &CaseCounts::default()), ["Help"]);
+    }
+
+    #[test]
+    fn symbols_are_found_where_they_are_written_as_code() {
+        let names = ["pin_all", "store::pin", "fork"];
+        let text = "pin all with pin_all or store::pin, and fork() but never fork (a process)";
+        assert_eq!(found(&names, text, &counted("fork fork")), ["pin_all", "store::pin", "fork"]);
     }
 
     #[test]

@@ -77,10 +77,10 @@ impl Plan<'_, '_> {
         joined.retain(|_, seeds| *seeds >= sage.seeds_min);
         self.snapshot.guard.hold::<[(ChunkId, f32); 4]>(joined.len())?;
         let most = |of: &dyn Fn(ChunkId) -> f32| joined.keys().map(|chunk| of(*chunk)).fold(0.0, f32::max);
-        let (terms, vectors) = (most(&|chunk| self.terms.get(chunk)), most(&|chunk| self.vectors.get(chunk)));
+        let (terms, vectors) = (most(&|chunk| self.terms.get(chunk)), most(&|chunk| self.cosines.get(chunk)));
         let share = |score: f32, most: f32| if most > 0.0 { score / most } else { 0.0 };
         let score = |chunk| {
-            sage.terms * share(self.terms.get(chunk), terms) + sage.vector * share(self.vectors.get(chunk), vectors)
+            sage.terms * share(self.terms.get(chunk), terms) + sage.vector * share(self.cosines.get(chunk), vectors)
         };
         let scored: Vec<(ChunkId, f32)> = joined.keys().map(|chunk| (*chunk, score(*chunk))).collect();
         let mut ranked = rank::best(self.snapshot, scored, self.question.neighbours)?;

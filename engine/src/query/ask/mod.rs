@@ -103,8 +103,23 @@ pub struct Recipe {
     pub link: f32,
     /// A target stays below this share of its best seed.
     pub bound: f32,
-    /// How much of a question a seed must lack for its links to count in full: 1 over this. 0 lets all count in full.
+    /// How much of a question, beside what its title says, a seed must lack for its links to count in full: 1 over this. 0
+    /// lets all count in full.
     pub gate: f32,
+    /// Where several chunks define an entity, how much their likeness to the seed counts,
+    pub rivals_vector: f32,
+    /// and the idf of each entity that both mention;
+    pub rivals_shared: f32,
+    /// one that fits worse than the best by this gets 1/e of its share; 0 gives all the same.
+    pub rivals_spread: f32,
+    /// Likewise where the question names the entity; what counts there is the flat score.
+    pub rivals_named_spread: f32,
+    /// How much more a definition gets for the share of the question that it adds.
+    pub definition_gain: f32,
+    /// What the passages that mention an entity get that nothing defines, together.
+    pub undefined: f32,
+    /// At most so many of them.
+    pub undefined_max: usize,
     /// How much a passage that shares an entity with a seed gets for the share of the question that it adds.
     pub gain: f32,
     /// Entities that more chunks mention join no passages.
@@ -118,14 +133,21 @@ pub struct Recipe {
 impl Default for Recipe {
     fn default() -> Self {
         Self {
-            seeds_max: 5,
+            seeds_max: 4,
             named: 0.25,
             definitions_max: 10,
             link: 0.7,
             bound: 0.98,
             gate: 3.0,
+            rivals_vector: 1.5,
+            rivals_shared: 0.05,
+            rivals_spread: 0.3,
+            rivals_named_spread: 0.1,
+            definition_gain: 1.0,
+            undefined: 0.5,
+            undefined_max: 5,
             gain: 3.0,
-            mentions_max: 50,
+            mentions_max: 80,
             walk: 0.4,
             walk_named: 0.5,
         }

@@ -19,7 +19,7 @@ impl Plan<'_, '_> {
         let text = chunk.text()?;
         let legs = Legs {
             terms: self.terms.get(id),
-            vector: self.vectors.get(id),
+            vector: self.cosines.get(id),
             named: self.named.get(&id).map_or(0.0, |named| named.0),
             link: score - self.head(id) - self.walked.get(&id).map_or(0.0, |share| share.value),
             walk: self.walked.get(&id).map_or(0.0, |share| share.value),
@@ -92,7 +92,7 @@ impl Plan<'_, '_> {
     }
 
     fn by_itself(&self, chunk: ChunkId) -> Result<Step, Damage> {
-        let by = match (self.terms.get(chunk) > 0.0, self.vectors.get(chunk) > 0.0) {
+        let by = match (self.terms.get(chunk) > 0.0, self.cosines.get(chunk) > 0.0) {
             (true, true) => "terms and vector",
             (true, false) => "terms",
             (false, true) => "vector",

@@ -7,7 +7,7 @@ use crate::query::ask::beside::Beside;
 use crate::query::ask::vector::question_vector;
 use crate::query::ask::walk::{Link, Share};
 use crate::query::ask::{Question, Strategy};
-use crate::query::legs::{self, Coverage, Scores, Terms};
+use crate::query::legs::{self, Coverage, Scores, Terms, Vectors};
 use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::{ChunkId, EntitySlot};
@@ -25,7 +25,8 @@ pub(super) struct Plan<'s, 'q> {
     pub snapshot: &'s Bounded<'s>,
     pub question: &'q Question,
     pub terms: Scores,
-    pub vectors: Scores,
+    pub cosines: Scores,
+    pub vectors: Vectors<'s>,
     pub coverage: Coverage,
     /// What definitions get of the question's names, by chunk.
     pub named: BTreeMap<ChunkId, (f32, EntitySlot)>,
@@ -53,28 +54,31 @@ impl<'s, 'q> Plan<'s, 'q> {
         let Terms { scores: mut terms, coverage, traces } = legs::terms(snapshot, &question.text)?;
         let vector = question_vector(snapshot, question, models, &mut incomplete)?;
         let mut weight = 0.0;
-        let mut vectors = Scores::none(snapshot)?;
+        let mut cosines = Scores::none(snapshot)?;
+        let mut vectors = Vectors::none();
         let mut trace = Trace { generation: snapshot.generation(), terms: traces, ..Trace::default() };
         trace.chunks = match &allowed {
             Some(allowed) => allowed.len(),
             None => snapshot.statistics()?.chunks,
         };
         if let Some(vector) = vector {
-            let cosines = legs::cosines(snapshot, &vector.space, &vector.components)?;
-            vectors = Scores::of(snapshot, &cosines)?;
-            let compared = cosines.len() as u64;
+            vectors = Vectors::of(snapshot, &vector.space)?;
+            let scored = vectors.cosines(snapshot, &vector.space, &vector.components)?;
+            cosines = Scores::of(snapshot, &scored)?;
+            let compared = scored.len() as u64;
             weight = vector.weight;
             let Space { name, model, .. } = vector.space;
             trace.vector = Some(VectorTrace { space: name, model, weight, compared });
         }
         legs::restrict(&mut terms, allowed.as_ref());
-        legs::restrict(&mut vectors, allowed.as_ref());
+        legs::restrict(&mut cosines, allowed.as_ref());
         terms.scale(1.0 - weight);
-        vectors.scale(weight);
+        cosines.scale(weight);
         Ok(Self {
             snapshot,
             question,
             terms,
+            cosines,
             vectors,
             coverage,
             named: BTreeMap::new(),
@@ -89,7 +93,7 @@ impl<'s, 'q> Plan<'s, 'q> {
     }
 
     pub fn flat(&self, chunk: ChunkId) -> f32 {
-        self.terms.get(chunk) + self.vectors.get(chunk)
+        self.terms.get(chunk) + self.cosines.get(chunk)
     }
 
     pub fn head(&self, chunk: ChunkId) -> f32 {
@@ -116,7 +120,7 @@ impl<'s, 'q> Plan<'s, 'q> {
     pub fn scores(&self, of: impl Fn(&Self, ChunkId) -> f32) -> Result<Scores, QueryError> {
         self.snapshot.guard.hold::<f32>(self.terms.by_chunk.len())?;
         let mut scores =
-            Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.vectors.by_chunk).map(|(a, b)| a + b).collect() };
+            Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.cosines.by_chunk).map(|(a, b)| a + b).collect() };
         for chunk in self.named.keys().chain(self.linked.keys()).chain(self.walked.keys()) {
             if let Some(score) = scores.by_chunk.get_mut(chunk.index()) {
                 *score = of(self, *chunk);
