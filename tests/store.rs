@@ -333,7 +333,8 @@ fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in() {
     let text = "Gates open at dawn.\n\nGates close at dusk.".to_owned();
     let part = |range, heading: &str, page| Part { range, heading: heading.into(), page, ..Part::default() };
     let parts = vec![part(0..20, "Gates", Some(1)), part(21..text.len(), "Gates > Night", Some(2))];
-    let pipeline = Pipeline { chunking: Some(Chunking { size: 22, overlap: 0 }), ..Pipeline::default() };
+    let pipeline =
+        Pipeline { chunking: Some(Chunking { size: 22, overlap: 0, ..Chunking::default() }), ..Pipeline::default() };
     let stage = |parts| {
         let mut batch = Batch::default();
         let documents = vec![Document { parts, ..Document::new("gates").text(text.clone()) }];

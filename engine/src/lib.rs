@@ -71,7 +71,7 @@ pub use crate::error::{CommitError, Damage, Error, OpenError, QueryError, Storag
 pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::EdgeRules;
 pub use crate::index::guard::{Deadline, QueryLimits};
-pub use crate::ingest::chunking::Chunking;
+pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
     BackedUp, BackupError, BackupOptions, EdgeStats, Limits, Lost, SalvageError, Salvaged, SpaceStats, Stats, Verified,

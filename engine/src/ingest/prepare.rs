@@ -4,6 +4,7 @@ use crate::distance;
 use crate::index::control::{Cancelled, Control};
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::counts;
+use crate::ingest::chunking::{ChunkStrategy, Cut};
 use crate::ingest::definitions::{self, Place};
 use crate::ingest::{Document, Part, PartKind, Pipeline, Rejected, Staged, triple};
 use crate::model::{Certainty, Embed, Extraction};
@@ -14,11 +15,12 @@ use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{Key, limits, name};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Texts that are given to the embedder in one call.
-const EMBEDDED_TOGETHER: usize = 64;
+pub(super) const EMBEDDED_TOGETHER: usize = 64;
 
 enum Outcome {
     Staged(Box<StagedDocument>),
@@ -38,9 +40,10 @@ pub(super) fn stage(
             return Err(Cancelled);
         }
         let key = document.key.clone();
-        Ok(match read(pipeline, snapshot, document, analyzer) {
+        Ok(match read(pipeline, snapshot, document, analyzer, control) {
             Ok(Some(staged)) => Outcome::Staged(Box::new(staged)),
             Ok(None) => Outcome::Unchanged(key),
+            Err(_) if control.cancelled() => return Err(Cancelled),
             Err(reason) => Outcome::Rejected(Rejected { key, reason }),
         })
     };
@@ -80,13 +83,23 @@ fn read(
     snapshot: &Snapshot,
     document: Document,
     analyzer: &mut Analyzer,
+    control: &dyn Control,
 ) -> Result<Option<StagedDocument>, String> {
     let metadata = json(&document.metadata)?;
-    let (text, ranges) = cut(pipeline, &document)?;
-    check(&document, &text, &ranges)?;
-    let fingerprint = fingerprint(pipeline, &document, &metadata, &text, &ranges);
+    check(&document)?;
     let known = snapshot.find_document(&document.key).map_err(|damage| damage.to_string())?;
-    if known.is_some_and(|known| known.fingerprint() == fingerprint) {
+    let known = known.map(|known| known.fingerprint());
+    // Where cutting is dear, the places of the chunks, which follow from the rest, are left out.
+    let is_dear = document.chunks.is_none()
+        && pipeline.chunking.is_some_and(|chunking| chunking.strategy == ChunkStrategy::Semantic);
+    let early = is_dear.then(|| fingerprint(pipeline, &document, &metadata, &document.text, &[]));
+    if early.is_some() && early == known {
+        return Ok(None);
+    }
+    let Cut { text, parts, ranges } = cut(pipeline, &document, control)?;
+    check_chunks(&text, &ranges)?;
+    let fingerprint = early.unwrap_or_else(|| fingerprint(pipeline, &document, &metadata, &text, &ranges));
+    if known == Some(fingerprint) {
         return Ok(None);
     }
     let mut chunks = Vec::with_capacity(ranges.len());
@@ -97,7 +110,8 @@ fn read(
         let mut chunk = StagedChunk { range: bytes(&range)?, ..StagedChunk::default() };
         if let Some(given) = given {
             chunk.metadata = json(&given.metadata)?;
-        } else if let Some(part) = part_at(&document.parts, chunk.range.start) {
+        } else if let Some(part) = part_at(&parts, chunk.range.start) {
+            chunk.kind = u32::from(part.kind == PartKind::Table && range.end <= part.range.end);
             part.heading.clone_into(&mut chunk.heading);
             let page = part.page.map(|page| ("page".to_owned(), Value::from(page)));
             chunk.metadata = json(&page.into_iter().collect())?;
@@ -112,6 +126,7 @@ fn read(
         }
         chunks.push(chunk);
     }
+    let text = text.into_owned();
     Ok(Some(StagedDocument {
         name: document.key,
         fingerprint,
@@ -142,8 +157,8 @@ fn json(map: &Map<String, Value>) -> Result<String, String> {
     Ok(text)
 }
 
-/// The text and the chunks' places in it, each without white space at its ends.
-fn cut(pipeline: &Pipeline<'_>, document: &Document) -> Result<(String, Vec<Range<usize>>), String> {
+/// The text, its parts, and the chunks' places in it.
+fn cut<'d>(pipeline: &Pipeline<'_>, document: &'d Document, control: &dyn Control) -> Result<Cut<'d>, String> {
     if let Some(given) = &document.chunks {
         let texts: Vec<&str> = given.iter().map(|chunk| chunk.text.as_str()).collect();
         if let Some(empty) = texts.iter().position(|text| text.trim().is_empty()) {
@@ -155,13 +170,12 @@ fn cut(pipeline: &Pipeline<'_>, document: &Document) -> Result<(String, Vec<Rang
             ranges.push(trimmed(text, start));
             start += text.len() + 2;
         }
-        return Ok((texts.join("\n\n"), ranges));
+        return Ok(Cut { text: texts.join("\n\n").into(), parts: Cow::Borrowed(&[]), ranges });
     }
-    let ranges = match &pipeline.chunking {
-        Some(chunking) => chunking.split(&document.text),
-        None => vec![trimmed(&document.text, 0)],
-    };
-    Ok((document.text.clone(), ranges))
+    match &pipeline.chunking {
+        Some(chunking) => chunking.cut(document, pipeline.embedder, control),
+        None => Ok(Cut { ranges: vec![trimmed(&document.text, 0)], ..Cut::whole(document) }),
+    }
 }
 
 fn trimmed(text: &str, offset: usize) -> Range<usize> {
@@ -169,7 +183,7 @@ fn trimmed(text: &str, offset: usize) -> Range<usize> {
     start..start + text.trim().len()
 }
 
-fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(), String> {
+fn check(document: &Document) -> Result<(), String> {
     let names = [
         ("key", &document.key),
         ("title", &document.title),
@@ -184,12 +198,22 @@ fn check(document: &Document, text: &str, ranges: &[Range<usize>]) -> Result<(),
     if document.key.is_empty() {
         return Err("key must not be empty".into());
     }
+    if document.chunks.is_some() {
+        return Ok(());
+    }
+    check_length(&document.text)?;
+    wrong_part(&document.text, &document.parts).map_or(Ok(()), Err)
+}
+
+fn check_length(text: &str) -> Result<(), String> {
     if text.len() > limits::DOCUMENT_BYTES {
         return Err(format!("text must have at most {} bytes, and has {}", limits::DOCUMENT_BYTES, text.len()));
     }
-    if let Some(wrong) = wrong_part(text, &document.parts) {
-        return Err(wrong);
-    }
+    Ok(())
+}
+
+fn check_chunks(text: &str, ranges: &[Range<usize>]) -> Result<(), String> {
+    check_length(text)?;
     if ranges.iter().all(Range::is_empty) {
         return Err("text must not be empty".into());
     }
@@ -367,10 +391,10 @@ fn embed(embedder: &dyn Embed, outcomes: &mut [Outcome], control: &dyn Control) 
 }
 
 /// The vector of a text, none where it has none, or why it cannot be used.
-type Vector = Result<Option<StagedVector>, String>;
+pub(super) type Vector = Result<Option<StagedVector>, String>;
 
 /// One call: as many vectors as texts, normalised.
-fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Vec<Vector> {
+pub(super) fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Vec<Vector> {
     let model = embedder.model();
     let made = match embedder.embed(texts) {
         Ok(made) if made.len() == texts.len() => made,

@@ -13,6 +13,7 @@ use clap::ArgGroup;
 use hedgerow::{Chunking, Store};
 use serde::Serialize;
 
+use crate::command::chunking::ChunkArgs;
 use crate::command::import::overlay::{Kind, Overlay, OverlayTally};
 use crate::command::import::vectors::VectorFiles;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
@@ -29,7 +30,7 @@ use crate::session::{Progress, Session};
     group = ArgGroup::new("input").required(true).multiple(true).args(["documents", "triples", "vectors"]),
     after_help = "\
 Documents are {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}, one a line; \
-other fields become metadata. Each is one chunk, unless it brings chunks or --chunk is given.
+other fields become metadata. Each is one chunk, unless it brings chunks or --chunk is given, or another option that begins so.
 
 Triples are {\"subject\", \"predicate\", \"object\", \"chunk\"? or \"document\"?, \"weight\"?, \"subject_type\"?, \
 \"object_type\"?}, where a chunk is KEY#N. Of a document, the first chunk that names both ends is the evidence, else \
@@ -70,9 +71,11 @@ pub struct Args {
     /// What gives the documents' chunks their vectors
     #[arg(long, value_enum, default_value_t)]
     embedder: EmbedderChoice,
-    /// Cut documents into chunks of at most 1,000 characters, as `ingest` does
+    /// Cut documents into chunks, as `ingest` does; --chunker, --chunk-size and --chunk-overlap imply it
     #[arg(long)]
     chunk: bool,
+    #[command(flatten)]
+    chunks: ChunkArgs,
     /// Records that become visible together
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch: u32,
@@ -84,13 +87,15 @@ pub struct Args {
 /// [`Failure`]; the batches that were acknowledged stay.
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let start = Instant::now();
+    let chunking = args.chunks.chunking(args.embedder)?;
+    let chunking = (args.chunk || !args.chunks.is_empty()).then_some(chunking);
     // All input is opened before the store is touched.
     let documents = args.documents.as_deref().map(Input::open).transpose()?;
     let triples = args.triples.as_deref().map(Input::open).transpose()?;
     let vectors = args.vectors.as_deref().zip(args.ids.as_deref());
     let vectors = vectors.map(|(matrix, ids)| VectorFiles::open(matrix, ids)).transpose()?;
     let store = Store::open_or_create(&args.store)?;
-    let run = Run { args, session, store: &store, progress: session.progress("reading") };
+    let run = Run { args, chunking, session, store: &store, progress: session.progress("reading") };
     let table = StaticTable::default();
     let space = vectors.as_ref().map(|files| run.space(files, &table)).transpose()?;
     let mut rejections = Rejections::default();
@@ -196,6 +201,7 @@ impl Summary {
 /// What all parts of an import share.
 struct Run<'a> {
     args: &'a Args,
+    chunking: Option<Chunking>,
     session: &'a Session,
     store: &'a Store,
     progress: Progress,
@@ -208,10 +214,9 @@ impl Run<'_> {
 
     fn documents(&self, input: Input<'_>, table: &StaticTable, rejections: &mut Rejections) -> Result<Tally, Failure> {
         self.progress.say("documents");
-        let chunking = self.args.chunk.then(Chunking::default);
         let intake = Intake {
             store: self.store,
-            pipeline: pipeline(table, self.args.embedder, chunking),
+            pipeline: pipeline(table, self.args.embedder, self.chunking),
             documents_max: self.batch_max(),
             bytes_total: input.bytes,
             progress: &self.progress,

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hedgerow::{Chunking, Store};
+use hedgerow::Store;
 use serde::Serialize;
 
+use crate::command::chunking::ChunkArgs;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
 use crate::command::render::layout::{counted, grouped};
 use crate::command::{EmbedderChoice, pipeline};
@@ -28,8 +29,8 @@ a .txt file is a short first line above a blank one. Front matter is no text; it
 holds a document a line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}; \
 other fields become metadata.
 
-Text is cut at paragraphs, sentences or words into chunks of at most 1,000 characters that overlap by 100. What is in \
-the store just so is not read again. Documents whose files are gone stay until `hedgerow rm` removes them.
+Text is cut at sections, paragraphs, sentences or words into chunks of at most 1,000 characters that overlap by 100, \
+unless --chunker, --chunk-size or --chunk-overlap say otherwise. What is in the store just so is not read again. Documents whose files are gone stay until `hedgerow rm` removes them.
 
 Example:
   hedgerow ingest notes.hedgerow ~/notes handbook.md")]
@@ -42,6 +43,8 @@ pub struct Args {
     /// What gives chunks their vectors
     #[arg(long, value_enum, default_value_t)]
     embedder: EmbedderChoice,
+    #[command(flatten)]
+    chunks: ChunkArgs,
 }
 
 /// Runs the command.
@@ -50,6 +53,7 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let start = Instant::now();
+    let chunking = args.chunks.chunking(args.embedder)?;
     let listing = listed(args)?;
     let store = Store::open_or_create(&args.store)?;
     let progress = session.progress("reading");
@@ -61,7 +65,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let table = StaticTable::default();
     let intake = Intake {
         store: &store,
-        pipeline: pipeline(&table, args.embedder, Some(Chunking::default())),
+        pipeline: pipeline(&table, args.embedder, Some(chunking)),
         documents_max: DOCUMENTS_MAX,
         bytes_total: listing.files.iter().filter_map(|file| fs::metadata(&file.path).ok()).map(|file| file.len()).sum(),
         progress: &progress,

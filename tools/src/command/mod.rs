@@ -3,6 +3,7 @@
 mod ask;
 mod backup;
 mod bounds;
+mod chunking;
 mod compact;
 mod compare;
 mod demo;

@@ -1,4 +1,4 @@
-//! Cuts a text into chunks at the strongest boundary that fits: paragraph, sentence, word, character.
+//! Cuts a text into chunks at the strongest boundary that fits, paragraph, sentence, word or character, and into sentences.
 
 use std::ops::Range;
 
@@ -6,64 +6,54 @@ use unicode_segmentation::GraphemeCursor;
 
 use crate::index::scripts::is_unspaced;
 
-/// How texts are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunking {
-    /// Characters of a chunk at most; at least one.
-    pub size: usize,
-    /// Characters at most that a chunk repeats of the one before it; at most half of `size`.
-    pub overlap: usize,
-}
-
-impl Default for Chunking {
-    fn default() -> Self {
-        Self { size: 1000, overlap: 100 }
-    }
-}
-
-impl Chunking {
-    /// Identity of this way of cutting; a change of it makes documents be cut anew.
-    #[must_use]
-    pub fn id(&self) -> String {
-        format!("recursive-{}-{}", self.size, self.overlap)
-    }
-
-    /// The byte ranges of a text's chunks.
-    ///
-    /// They start and end with what is no white space, both ends increase from one to the next, and together they
-    /// hold all of the text but white space. A chunk ends with a paragraph if that fills a quarter of it, else with a
-    /// sentence, a word or, in a long run without any, a character as a reader sees it. After an end that is not a
-    /// paragraph's, the next chunk goes back to the first sentence, or else word, within the overlap. O(text).
-    #[must_use]
-    pub fn split(&self, text: &str) -> Vec<Range<usize>> {
-        let size = self.size.max(1);
-        let overlap = self.overlap.min(size / 2);
-        let text = text.trim_end();
-        let mut chunks = Vec::new();
-        let (mut start, mut done) = (skip_space(text, 0), 0);
-        while start < text.len() {
-            let limit = text[start..].char_indices().nth(size).map_or(text.len(), |(at, _)| start + at);
-            if limit == text.len() {
-                chunks.push(start..limit);
-                break;
-            }
-            let fresh = skip_space(text, done);
-            if limit <= fresh {
-                // Nothing but white space would follow what is repeated.
-                start = fresh;
-                continue;
-            }
-            let cut = before_heading(text, start, done, best_cut(text, start, limit, done));
-            chunks.push(start..cut.end);
-            done = cut.end;
-            start = if cut.strength == Strength::Paragraph {
-                cut.next
-            } else {
-                overlapping_start(text, start, &cut, overlap)
-            };
+/// The byte ranges of the chunks of `text[within]`.
+///
+/// They start and end with what is no white space, both ends increase from one to the next, and together they
+/// hold all of the text but white space. A chunk ends with a paragraph if that fills a quarter of it, else with a
+/// sentence, a word or, in a long run without any, a character as a reader sees it. After an end that is not a
+/// paragraph's, the next chunk goes back to the first sentence, or else word, within the overlap. O(text).
+pub fn split(text: &str, within: Range<usize>, size: usize, overlap: usize) -> Vec<Range<usize>> {
+    let size = size.max(1);
+    let overlap = overlap.min(size / 2);
+    let (offset, text) = (within.start, text[within].trim_end());
+    let mut chunks = Vec::new();
+    let (mut start, mut done) = (skip_space(text, 0), 0);
+    while start < text.len() {
+        let limit = text[start..].char_indices().nth(size).map_or(text.len(), |(at, _)| start + at);
+        if limit == text.len() {
+            chunks.push(start + offset..limit + offset);
+            break;
         }
-        chunks
+        let fresh = skip_space(text, done);
+        if limit <= fresh {
+            // Nothing but white space would follow what is repeated.
+            start = fresh;
+            continue;
+        }
+        let cut = before_heading(text, start, done, best_cut(text, start, limit, done));
+        chunks.push(start + offset..cut.end + offset);
+        done = cut.end;
+        start =
+            if cut.strength == Strength::Paragraph { cut.next } else { overlapping_start(text, start, &cut, overlap) };
     }
+    chunks
+}
+
+/// The sentences of `text[within]`, without white space at their ends; a line ends one, too.
+pub fn sentences(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
+    let (offset, text) = (within.start, text[within].trim_end());
+    let (mut found, mut start) = (Vec::new(), skip_space(text, 0));
+    for_each_cut(text, start, text.len(), |cut| {
+        if cut.strength >= Strength::Sentence {
+            found.push(start + offset..cut.end + offset);
+            start = cut.next;
+        }
+        true
+    });
+    if start < text.len() {
+        found.push(start + offset..text.len() + offset);
+    }
+    found
 }
 
 /// A place where a text may be cut.
@@ -102,17 +92,23 @@ fn best_cut(text: &str, start: usize, limit: usize, done: usize) -> Cut {
     })
 }
 
-/// Headings (lines that begin with `#`) that would end a chunk go with what follows them.
-fn before_heading(text: &str, start: usize, done: usize, mut cut: Cut) -> Cut {
+/// Headings (lines that begin with `#`) that would end a chunk go with what follows them, unless nothing else is there.
+fn before_heading(text: &str, start: usize, done: usize, given: Cut) -> Cut {
+    let is_heading = |line: &str| line.trim_start().starts_with('#');
+    let mut cut = given;
     while let Some(line) = text[start..cut.end].rfind('\n') {
         let end = start + text[start..start + line].trim_end().len();
         let heading = start + line + 1;
-        if !text[heading..cut.end].trim_start().starts_with('#') || end <= done.max(start) {
-            break;
+        if !is_heading(&text[heading..cut.end]) {
+            return cut;
+        }
+        if end <= done.max(start) {
+            return given;
         }
         cut = Cut { strength: Strength::Paragraph, end, next: skip_space(text, heading) };
     }
-    cut
+    // Headings alone would become a chunk each, and each would look through all of them.
+    if is_heading(&text[start..cut.end]) { given } else { cut }
 }
 
 /// Where the chunk after a cut starts: within the overlap before it if a sentence or a word does.
@@ -215,7 +211,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, size: usize, overlap: usize) -> Vec<&str> {
-        let chunks = Chunking { size, overlap }.split(text);
+        let chunks = split(text, 0..text.len(), size, overlap);
         let mut covered = vec![false; text.len()];
         for chunk in &chunks {
             let part = &text[chunk.clone()];
@@ -287,13 +283,22 @@ mod tests {
     #[test]
     fn long_runs_of_anything_take_no_longer_than_text() {
         for run in ["\u{301}", " ", "a", "東", "\n", "🇫", "ก\u{e34}", ". "] {
-            let chunks = Chunking::default().split(&format!("x{}y", run.repeat(1 << 20)));
+            let text = format!("x{}y", run.repeat(1 << 20));
+            let chunks = split(&text, 0..text.len(), 1000, 100);
             assert!(chunks.len() > 1);
         }
     }
 
     #[test]
-    fn the_identity_names_the_settings() {
-        assert_eq!(Chunking::default().id(), "recursive-1000-100");
+    fn sentences_end_where_signs_lines_and_scripts_say_so() {
+        let check = |text: &str, expected: &[&str]| {
+            let text = format!("x. {text}");
+            let found: Vec<&str> = sentences(&text, 3..text.len()).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, expected);
+        };
+        check("One two. Three e.g. four?\nFive ", &["One two.", "Three e.g. four?", "Five"]);
+        check("東京に行く。京都「に住む。」奈良", &["東京に行く。", "京都「に住む。」", "奈良"]);
+        check("كيف حالك؟ أنا بخير۔ हम हैं। तुम", &["كيف حالك؟", "أنا بخير۔", "हम हैं।", "तुम"]);
+        check(" \n", &[]);
     }
 }
