@@ -18,6 +18,7 @@ mod history;
 mod hostile;
 mod house;
 mod kill;
+mod languages;
 mod limits;
 mod metamorphic;
 mod overlay;

@@ -15,7 +15,6 @@ use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
 use crate::{Field, FormatError, Record, Rows};
 use roaring::RoaringBitmap;
-use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Every record of the format with its name in `SPEC.md`, in the order of the specification.
@@ -98,16 +97,22 @@ impl<'a> Terms<'a> {
     /// The postings of a term, by halving: about log2 of the number of terms reads.
     #[must_use]
     pub fn find(&self, term: &str) -> Option<Range<usize>> {
+        let (text, postings) = self.get(self.first_from(term))?;
+        (text == term.as_bytes()).then_some(postings)
+    }
+
+    /// The row of the first term that is not below `bound`, the number of terms if all are; by halving.
+    #[must_use]
+    pub fn first_from(&self, bound: &str) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            let (text, postings) = self.get(middle)?;
-            match text.cmp(term.as_bytes()) {
-                Ordering::Equal => return Some(postings),
-                Ordering::Less => low = middle.saturating_add(1),
-                Ordering::Greater => high = middle,
+            if self.get(middle).is_some_and(|(text, _)| text < bound.as_bytes()) {
+                low = middle.saturating_add(1);
+            } else {
+                high = middle;
             }
         }
-        None
+        low
     }
 }

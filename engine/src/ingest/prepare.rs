@@ -103,7 +103,7 @@ fn read(
         return Ok(None);
     }
     let mut chunks = Vec::with_capacity(ranges.len());
-    let title_terms = counts::of_title(analyzer, &document.title);
+    let mut title = counts::Title::new(&document.title);
     for (ordinal, range) in ranges.into_iter().enumerate() {
         let given = document.chunks.as_ref().and_then(|chunks| chunks.get(ordinal));
         let body = &text[range.clone()];
@@ -116,7 +116,7 @@ fn read(
             let page = part.page.map(|page| ("page".to_owned(), Value::from(page)));
             chunk.metadata = json(&page.into_iter().collect())?;
         }
-        (chunk.terms, chunk.length) = counts::of_chunk(analyzer, &title_terms, body);
+        (chunk.terms, chunk.length) = counts::of_chunk(analyzer, &mut title, body);
         if let Some(extractor) = pipeline.extractor {
             let found = extractor.extract(&document.title, body).map_err(|error| error.to_string())?;
             let title = if ordinal == 0 { document.title.as_str() } else { "" };

@@ -1,15 +1,17 @@
 //! The two legs of flat retrieval over all chunks: BM25 and the exact vector scan.
 
 use crate::distance::dot_bytes;
-use crate::error::{Damage, QueryError};
+use crate::error::QueryError;
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::bm25::{Bm25, TermWeight, idf};
+use crate::index::terms::language::Language;
 use crate::query::answer::TermTrace;
-use crate::segment::Postings;
+use crate::segment::{Postings, Segment};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::{ChunkId, ChunkSlot};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that the terms of a question take for each of its own: a term is a string of its own.
 const TERM_BYTES: u64 = 32;
@@ -73,10 +75,10 @@ impl Coverage {
         self.share(self.terms(chunk) & !self.terms(other))
     }
 
-    /// Share of the question that a text says nothing of.
+    /// Share of the question that a text says nothing of, whatever its language.
     pub(super) fn beside(&self, text: &str) -> f32 {
         let mut present = 0;
-        Analyzer::new().for_each_term(text, |term| {
+        Analyzer::new().for_each_term(None, text, |term| {
             let bit = self.words.binary_search_by(|word| word.as_str().cmp(term)).ok();
             present |= bit.and_then(|bit| u32::try_from(bit).ok()).and_then(|bit| 1_u64.checked_shl(bit)).unwrap_or(0);
         });
@@ -102,34 +104,37 @@ pub(super) struct Terms {
 
 /// BM25 of every chunk. Statistics count live rows only, so a deleted document leaves no trace in a score. Of a question of
 /// more than 64 terms the first 64 count in the coverage.
+///
+/// A question is too short to tell its language, so each of its words stands for its terms in all languages of the store:
+/// they weigh the same, as one term that is in as many chunks as all of them together.
 pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<Terms, QueryError> {
-    bounded.guard.hold_bytes(question.len() as u64 * TERM_BYTES)?;
-    let mut wanted = Vec::new();
-    Analyzer::new().for_each_term(question, |term| wanted.push(term.to_owned()));
-    wanted.sort_unstable();
-    wanted.dedup();
+    let wanted = wanted(bounded, question)?;
     let statistics = bounded.statistics()?;
     #[expect(clippy::cast_precision_loss, reason = "tantivy divides in f32 too")]
     let average = statistics.terms as f32 / statistics.chunks.max(1) as f32;
     let mut scores = Scores::none(bounded)?;
     bounded.guard.hold::<u64>(bounded.chunks_end())?;
-    let words = wanted.clone();
+    let words = wanted.keys().cloned().collect();
     let mut coverage = Coverage { words, present: vec![0; bounded.chunks_end()], shares: Vec::new() };
     let mut traces = Vec::with_capacity(wanted.len());
-    bounded.guard.hold::<Postings<'_>>(bounded.segments().len())?;
+    let most = 1 + wanted.values().map(BTreeSet::len).max().unwrap_or_default();
+    bounded.guard.hold::<(&Segment, Postings<'_>)>(bounded.segments().len().saturating_mul(most))?;
     let mut pace = bounded.guard.pace();
-    for term in wanted {
+    for (term, in_languages) in wanted {
         bounded.guard.poll()?;
-        let postings: Result<Vec<Postings<'_>>, Damage> =
-            bounded.segments().iter().map(|segment| segment.postings(&term)).collect();
-        let postings = postings?;
-        let chunks = live_postings(bounded, &postings)?;
+        let mut found: Vec<(&Segment, Postings<'_>)> = Vec::new();
+        for term in std::iter::once(&term).chain(&in_languages) {
+            for segment in bounded.segments() {
+                found.push((segment, segment.postings(term)?));
+            }
+        }
+        let chunks = live_postings(bounded, &found)?.min(statistics.chunks);
         let weight = TermWeight::new(statistics.chunks, chunks, average, Bm25::default());
         let bit = u32::try_from(traces.len()).ok().and_then(|term| 1_u64.checked_shl(term)).unwrap_or(0);
         if bit != 0 {
             coverage.shares.push(if chunks > 0 { idf(statistics.chunks, chunks) } else { 0.0 });
         }
-        for (segment, postings) in bounded.segments().iter().zip(&postings) {
+        for (segment, postings) in &found {
             let (ids, lengths) = (segment.chunk_ids(), segment.lengths()?);
             for (slot, frequency) in postings.chunks.iter().zip(postings.frequencies.iter()) {
                 pace.step()?;
@@ -153,9 +158,60 @@ pub(super) fn terms(bounded: &Bounded<'_>, question: &str) -> Result<Terms, Quer
     Ok(Terms { scores, coverage, traces })
 }
 
-fn live_postings(bounded: &Bounded<'_>, postings: &[Postings<'_>]) -> Result<u64, QueryError> {
+/// The question's terms, each with those that its words have in the languages of the store; each of those stands once.
+fn wanted(bounded: &Bounded<'_>, question: &str) -> Result<BTreeMap<String, BTreeSet<String>>, QueryError> {
+    let languages = languages(bounded)?;
+    bounded.guard.hold_bytes(question.len() as u64 * TERM_BYTES * (1 + languages.len() as u64))?;
+    let mut analyzer = Analyzer::new();
+    let mut of = |language| {
+        let mut terms = Vec::new();
+        analyzer.for_each_term(language, question, |term| terms.push(term.to_owned()));
+        terms
+    };
+    let plain = of(None);
+    let mut wanted: BTreeMap<String, BTreeSet<String>> =
+        plain.iter().map(|term| (term.clone(), BTreeSet::new())).collect();
+    let mut seen = BTreeSet::new();
+    for language in languages {
+        let mut pairs: Vec<(&String, String)> = plain.iter().zip(of(Some(language))).collect();
+        // The order of words in the question tells nothing.
+        pairs.sort_unstable();
+        for (term, other) in pairs {
+            if *term != other
+                && seen.insert(other.clone())
+                && let Some(others) = wanted.get_mut(term)
+            {
+                others.insert(other);
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// The languages that segments have terms of.
+fn languages(bounded: &Bounded<'_>) -> Result<Vec<Language>, QueryError> {
+    let mut languages = Vec::new();
+    for segment in bounded.segments() {
+        // They come before all other terms, so most segments tell at once that there are none.
+        if !segment.first_term_from("")?.is_some_and(|term| term.starts_with(Language::MARK)) {
+            continue;
+        }
+        for language in Language::all() {
+            let prefix = language.prefix();
+            if !languages.contains(&language)
+                && segment.first_term_from(&prefix)?.is_some_and(|term| term.starts_with(&prefix))
+            {
+                languages.push(language);
+            }
+        }
+    }
+    languages.sort_unstable();
+    Ok(languages)
+}
+
+fn live_postings(bounded: &Bounded<'_>, found: &[(&Segment, Postings<'_>)]) -> Result<u64, QueryError> {
     let (mut live, mut pace) = (0, bounded.guard.pace());
-    for (segment, postings) in bounded.segments().iter().zip(postings) {
+    for (segment, postings) in found {
         let ids = segment.chunk_ids();
         for slot in postings.chunks.iter() {
             pace.step()?;

@@ -325,6 +325,15 @@ impl Segment {
         Ok(Postings { chunks, frequencies: frequencies.slice(range) })
     }
 
+    /// The first term that is not below `bound`; none where all are, or where it is no text.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn first_term_from(&self, bound: &str) -> Result<Option<&str>, Damage> {
+        let terms = Terms::of(&self.file).map_err(|error| self.file.damage(error))?;
+        Ok(terms.get(terms.first_from(bound)).and_then(|(term, _)| std::str::from_utf8(term).ok()))
+    }
+
     /// Calls `visit` with every term, the slot of a chunk that it stands in, and its frequency there; terms in byte order.
     ///
     /// # Errors

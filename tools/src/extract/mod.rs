@@ -2,6 +2,7 @@
 
 mod patterns;
 mod relations;
+mod scripts;
 
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use hedgerow_format::name::{Token, tokens};
 
 use crate::extract::patterns::mentions;
 use crate::extract::relations::relations;
+use crate::extract::scripts::{is_katakana_name, parted};
 
 /// Finds entities by the shape of their words and relations by the words between two of them.
 ///
@@ -19,20 +21,22 @@ use crate::extract::relations::relations;
 /// | `year` | four digits alone |
 /// | `date` | `2024-05-01`, `1 May 2024`, `May 1st, 2024`, `May 2024` |
 /// | `identifier` | `INC-2209`, `snake_case`, `path::name`, `camelCase` |
-/// | `quoted` | at most eight tokens in double quotes that do not begin in lower case |
+/// | `quoted` | at most eight tokens in double quotes that do not begin in lower case, or in `「」`, `『』` or `《》` |
 ///
-/// A name may hold an identifier or lie in a date; both are given then. A capitalised word alone at the start of a sentence is
+/// In Chinese, Japanese and other scripts without capitals, three or more letters of Katakana count as a capitalised word, and
+/// what is written in Latin letters is a word by itself. Connectors and the words that lead a sentence are known in English,
+/// Russian and Greek, and the connectors of names in the languages of western Europe. A name may hold an identifier or lie in a date; both are given then. A capitalised word alone at the start of a sentence is
 /// uncertain; acronyms are capitalised runs. The relations are those of the table in `relations.rs`. Cost: O(text).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns;
 
 impl Extract for Patterns {
     fn model(&self) -> &'static str {
-        "patterns-1"
+        "patterns-2"
     }
 
     fn extract(&self, _title: &str, text: &str) -> Result<Extraction, ModelError> {
-        let tokens = tokens(text);
+        let tokens = parted(text, tokens(text));
         let shapes: Vec<Shape> = tokens.iter().map(Shape::of).collect();
         let spans = mentions(text, &tokens, &shapes);
         let relations = relations(text, &tokens, &shapes, &spans);
@@ -52,7 +56,7 @@ impl Extract for Patterns {
 /// What a token looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// A word that starts with an upper-case letter.
+    /// A word that starts with an upper-case letter, or is written as names are.
     Upper,
     /// Digits only.
     Digits,
@@ -65,7 +69,7 @@ enum Shape {
 impl Shape {
     fn of(token: &Token<'_>) -> Shape {
         match token.text.chars().next() {
-            Some(first) if first.is_uppercase() => Shape::Upper,
+            Some(first) if first.is_uppercase() || is_katakana_name(token.text) => Shape::Upper,
             Some(first) if first.is_alphabetic() => Shape::Word,
             Some(first) if !first.is_alphanumeric() => Shape::Sign(first),
             _ if token.text.chars().all(char::is_numeric) => Shape::Digits,

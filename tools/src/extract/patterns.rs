@@ -3,6 +3,7 @@
 use hedgerow::Certainty;
 use hedgerow_format::name::{Token, fold_lower_into, is_meaningful, is_stop_word, name_key_text};
 
+use crate::extract::scripts::{self, closing, ends_clause, is_unspaced};
 use crate::extract::{Shape, Span, starts_block};
 
 /// All mentions of a text in the order of their first token, longer ones first.
@@ -69,6 +70,14 @@ impl<'a> Reader<'a> {
                         break;
                     }
                 }
+                Shape::Word if scripts::is_connector(self.word(at)) => {
+                    // Hyphens may stand around it: Ростов-на-Дону.
+                    let next = if self.sign(at + 1) == Some('-') && self.touches(at) { at + 2 } else { at + 1 };
+                    if !self.is_upper(next) {
+                        break;
+                    }
+                }
+                Shape::Sign('・') if is_unspaced(self.word(at - 1)) && self.is_upper(at + 1) => {}
                 Shape::Sign('-' | '\'' | '’') if self.is_word(at + 1) => {}
                 Shape::Sign('.') if self.is_initial(at - 1) && self.is_upper(at + 1) => {}
                 _ => break,
@@ -85,7 +94,10 @@ impl<'a> Reader<'a> {
             first += 1;
         }
         let opens_sentence = first == start && self.opens_sentence(start);
-        let certainty = if opens_sentence && start == last && self.is_upper(start) {
+        // Scripts without capitals do not write a sentence's first word in another way.
+        let is_among_unspaced =
+            is_unspaced(self.word(last)) || (self.touches(last) && is_unspaced(self.word(last + 1)));
+        let certainty = if opens_sentence && start == last && self.is_upper(start) && !is_among_unspaced {
             Certainty::SentenceStart
         } else {
             Certainty::Certain
@@ -125,7 +137,7 @@ impl<'a> Reader<'a> {
     fn quoted(&self, at: usize) -> Option<(usize, usize, &'static str)> {
         let closing = match self.shape(at)? {
             Shape::Sign('"') if at == 0 || !self.touches(at - 1) || !self.is_word(at - 1) => '"',
-            Shape::Sign('“') => '”',
+            Shape::Sign(sign) => closing(sign)?,
             _ => return None,
         };
         let end = (at + 1..self.tokens.len().min(at + QUOTED_TOKENS_MAX + 2))
@@ -137,6 +149,9 @@ impl<'a> Reader<'a> {
         let is_article = |at| matches!(self.word(at), "The" | "A" | "An");
         let first = (opening..end).find(|&at| self.is_word(at) && !is_article(at))?;
         let last = (first..end).rfind(|&at| self.is_word(at))?;
+        if closing != '"' && closing != '”' && (at..end).any(|at| self.sign(at).is_some_and(ends_clause)) {
+            return None;
+        }
         let begins_lower = self.word(opening).starts_with(char::is_lowercase);
         (!begins_lower).then_some((first, last, "quoted"))
     }
@@ -256,7 +271,7 @@ impl<'a> Reader<'a> {
     fn is_stop_word(&self, at: usize) -> bool {
         let mut lower = String::new();
         fold_lower_into(self.word(at), &mut lower);
-        is_stop_word(&lower)
+        is_stop_word(&lower) || (!lower.is_ascii() && scripts::is_leading(&lower))
     }
 
     fn is_code_part(&self, at: usize) -> bool {
@@ -321,6 +336,31 @@ mod tests {
         check("Marks & Spencer, Jean-Luc O'Neill", &["marks spencer name", "jean luc o neill name"]);
         check("a Boeing 747 of 1969 fame", &["boeing 747 name", "1969 year"]);
         check("Śrī Bjørn – 東京 Ωmega", &["sri bjørn name", "ωmega name"]);
+    }
+
+    #[test]
+    fn russian_and_greek_names_are_capitalised_runs_with_their_connectors() {
+        check("В Москве живёт Лев Толстой.", &["москве name", "лев толстои name"]);
+        check("город Ростов-на-Дону и Вернер фон Браун", &["ростов на дону name", "вернер фон браун name"]);
+        check("Это было. Река течёт", &["?река name"]);
+        check(
+            "στο Πανεπιστήμιο της Αθήνας. Ο Νίκος Καζαντζάκης",
+            &["πανεπιστημιο τησ αθηνασ name", "νικοσ καζαντζακησ name"],
+        );
+    }
+
+    #[test]
+    fn names_in_scripts_without_capitals_are_quoted_katakana_or_latin() {
+        check("映画『千と千尋の神隠し』を見た", &["千と千尋の神隠し quoted"]);
+        check("《红楼梦》的作者", &["红楼梦 quoted"]);
+        check("彼は「はい、そうです。」と言った", &[]);
+        check(
+            "スティーブ・ジョブズはAppleのiPhoneを発表した",
+            &["スティーフ ショフス name", "apple name", "iphone identifier"],
+        );
+        check("Googleマップの店。カフェらーめん", &["googleマッフ name", "カフェ name"]);
+        check("ใช้ Windows11กับ Linux", &["windows11 name", "linux name"]);
+        check("2024年にNHK交響楽団が", &["2024 year", "nhk name"]);
     }
 
     #[test]

@@ -6,3 +6,5 @@ pub mod analysis;
 pub mod bm25;
 /// From a text and a title to counts of terms.
 pub mod counts;
+/// Languages and how they are told.
+pub mod language;

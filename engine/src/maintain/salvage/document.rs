@@ -84,14 +84,14 @@ impl Readings<'_> {
         let title = string(row.title).ok_or("the title")?;
         let end = row.text_offset.checked_add(u64::from(row.text_bytes)).ok_or("the text")?;
         let text = wreck.text(row.text_offset..end).ok_or("the text")?;
-        let title_terms = counts::of_title(self.analyzer, &title);
+        let mut counted_title = counts::Title::new(&title);
         let mut chunks = Vec::new();
         for (ordinal, slot) in (0..).zip(Self::chunk_slots(row)) {
             let chunk: ChunkRow = wreck.row(SectionKind::Chunks, slot).ok_or("a chunk")?;
             let belongs = index(chunk.document) == self.slot && chunk.ordinal == ordinal;
             let range = index(chunk.start)..index(chunk.end);
             let body = text.get(range).filter(|_| belongs).ok_or("a chunk")?;
-            let (terms, length) = counts::of_chunk(self.analyzer, &title_terms, body);
+            let (terms, length) = counts::of_chunk(self.analyzer, &mut counted_title, body);
             chunks.push(StagedChunk {
                 range: chunk.start..chunk.end,
                 kind: chunk.kind,
