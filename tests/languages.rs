@@ -28,7 +28,8 @@ fn finds(snapshot: &Snapshot, question: &str, number: usize) -> bool {
 
 /// The first half of a text, and a few words, or as many letters as those have, out of its middle.
 fn questions(text: &str) -> [String; 2] {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    // Amharic puts a sign between words.
+    let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter == '፡').collect();
     let middle = words.len() / 2;
     if middle >= 4 {
         return [words[..middle].join(" "), words[middle - 2..middle + 2].join(" ")];

@@ -53,8 +53,10 @@ const ENGLISH: &str = "the of and to in is was for that it with as on by at from
 
 /// Bytes at the beginning of a text that tell its language.
 const LOOKED_AT_BYTES: usize = 4096;
-/// Common words of a language that a text in it has at least.
+/// Different common words of a language that a text in it has at least.
 const COMMON_MIN: u32 = 3;
+/// Common words that are known at most, in all languages together.
+const COMMON_WORDS_MAX: usize = 512;
 /// Of so many words one is common at least.
 const COMMON_SHARE: u32 = 10;
 
@@ -69,8 +71,8 @@ impl Language {
         (0..LANGUAGES.len()).map(Self)
     }
 
-    /// The language of a text, if it is surely none but one of these: its first 4 KiB have at least three of the common
-    /// words and one in ten words is one, and there are more of them than of any other language, English included.
+    /// The language of a text, if it is surely none but one of these: its first 4 KiB have at least three different ones of
+    /// its common words, one in ten words is one, and there are more of them than of any other language, English included.
     /// Greek and Tamil are told by script: most words are written in it.
     pub fn of(text: &str) -> Option<Self> {
         let mut counts = Counts::default();
@@ -129,6 +131,10 @@ struct Counts {
     words: u32,
     /// Common words of each language; the last is English.
     common: [u32; LANGUAGES.len() + 1],
+    /// The same, each word once.
+    different: [u32; LANGUAGES.len() + 1],
+    /// Common words that were seen, a bit each.
+    seen: [u64; COMMON_WORDS_MAX / 64],
     greek: u32,
     tamil: u32,
 }
@@ -147,9 +153,14 @@ impl Counts {
                 _ => {}
             }
         }
-        let Some(mut languages) = packed(word).and_then(|word| COMMON.get(&word).copied()) else { return };
+        let Some(&(row, mut languages)) = packed(word).and_then(|word| COMMON.get(&word)) else { return };
+        let seen = &mut self.seen[row / 64];
+        let is_new = *seen & (1 << (row % 64)) == 0;
+        *seen |= 1 << (row % 64);
         while languages != 0 {
-            self.common[languages.trailing_zeros() as usize] += 1;
+            let language = languages.trailing_zeros() as usize;
+            self.common[language] += 1;
+            self.different[language] += u32::from(is_new);
             languages &= languages - 1;
         }
     }
@@ -163,21 +174,27 @@ impl Counts {
         let most = self.common.iter().copied().max().unwrap_or_default();
         let mut best = (0..self.common.len()).filter(|language| self.common[*language] == most);
         let (language, other) = (best.next()?, best.next());
-        let is_sure = other.is_none() && most >= COMMON_MIN && most >= self.words.div_ceil(COMMON_SHARE);
+        let is_sure =
+            other.is_none() && self.different[language] >= COMMON_MIN && most >= self.words.div_ceil(COMMON_SHARE);
         (is_sure && language < LANGUAGES.len()).then_some(Language(language))
     }
 }
 
-/// The languages of each common word, a bit each.
-static COMMON: LazyLock<HashMap<u128, u32>> = LazyLock::new(|| {
-    let mut found = HashMap::new();
-    let lists = LANGUAGES.iter().map(|row| row.common).chain([ENGLISH]);
-    for (language, words) in lists.enumerate() {
-        for word in words.split(' ') {
+/// The place of each common word and its languages, a bit each. A word that is English, too, is English alone, so that
+/// lists and credits (`as`, `a`) are not taken for another language.
+static COMMON: LazyLock<HashMap<u128, (usize, u32)>> = LazyLock::new(|| {
+    let mut found: HashMap<u128, (usize, u32)> = HashMap::new();
+    let lists = [(LANGUAGES.len(), ENGLISH)].into_iter().chain(LANGUAGES.iter().map(|row| row.common).enumerate());
+    let english = 1 << LANGUAGES.len();
+    for (language, words) in lists {
+        for word in words.split_whitespace() {
             let mut folded = String::new();
             fold_lower_into(word, &mut folded);
-            if let Some(word) = packed(&folded).filter(|word| *word != 0) {
-                *found.entry(word).or_insert(0) |= 1 << language;
+            let next = found.len();
+            let Some(word) = packed(&folded).filter(|_| next < COMMON_WORDS_MAX) else { continue };
+            let (_, languages) = found.entry(word).or_insert((next, 0));
+            if *languages != english {
+                *languages |= 1 << language;
             }
         }
     }
@@ -224,6 +241,7 @@ mod tests {
         check("The dog is in the house and barks at the cat, as the men die in a van.", "");
         check("Der Hund", "");
         check("Pink Floyd: The Wall (1979), La Scala, Los Angeles, Van der Graaf Generator", "");
+        check("Harry Carey as Lee (as Leon) ; Edwin Wallock (as E. N. Wallack), Luís da Silva, António da Silva", "");
         check("東京都に住む。", "");
         check("", "");
     }
