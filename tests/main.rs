@@ -10,6 +10,7 @@ mod damage;
 mod distance_oracle;
 mod durability;
 mod edges;
+mod eval;
 mod filters;
 mod flips;
 mod full;

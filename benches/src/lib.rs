@@ -35,8 +35,16 @@ pub fn data() -> PathBuf {
 /// Where the data cannot be read: a bench has nothing else to do.
 #[must_use]
 pub fn passages() -> Vec<Document> {
-    let path = data().join("passages.jsonl");
-    let lines = Lines::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    passages_of(&data().join("passages.jsonl"))
+}
+
+/// All passages of a file.
+///
+/// # Panics
+/// Where it cannot be read.
+#[must_use]
+pub fn passages_of(path: &Path) -> Vec<Document> {
+    let lines = Lines::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let document = |text: &str| {
         let record = document_from_json(text).expect("a passage");
         Document { metadata: record.metadata, ..Document::new(record.key).title(record.title).text(record.text) }

@@ -1,18 +1,21 @@
-//! `hedgerow compare`: a question by both strategies, side by side.
+//! `hedgerow compare`: a question by several strategies, side by side.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use hedgerow::{Comparison, Context, Models, Passage, Question, Strategy};
+use hedgerow::{Bounded, Context, Models, Passage, Question, Strategy};
+use serde::{Serialize, Serializer};
 
 use crate::command::ask::Asking;
 use crate::command::render::layout::{columns, counted, cut, decimal, padded, width, wrap};
 use crate::command::render::{name_of, path_within, rule, why_empty};
+use crate::command::strategies::{Named, distinct, named};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
-/// Answer a question flat and by graph, with the same number of passages
+/// Answer a question by several strategies, with the same number of passages
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -21,6 +24,9 @@ pub struct Args {
     /// The question and its budget.
     #[command(flatten)]
     pub asking: Asking,
+    /// Strategies, two or more with commas between them; the others are compared with the first
+    #[arg(long, value_name = "NAMES", default_value = "flat,graph", value_delimiter = ',', value_parser = named())]
+    strategy: Vec<Named>,
 }
 
 /// Runs the command.
@@ -28,67 +34,115 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    distinct(&args.strategy)?;
+    if args.strategy.len() < 2 {
+        return Err(Failure::Usage("one strategy has nothing to be compared with; name two or more".to_owned()));
+    }
     let snapshot = session.open(&args.asking.store)?;
     let embedder = StaticTable::default();
     let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
-    let question = args.asking.question(Strategy::Graph);
-    let comparison = args.asking.bounds.run(&snapshot, session, |store| Ok(store.compare(&question, models)?))?;
-    for lack in &comparison.graph.incomplete {
+    let questions = args.strategy.iter().map(|named| args.asking.question(named.strategy));
+    let ask = |store: &Bounded<'_>| {
+        let contexts = questions.map(|question| Ok(store.ask(&question, models)?));
+        contexts.collect::<Result<Vec<Context>, Failure>>()
+    };
+    let contexts = args.asking.bounds.run(&snapshot, session, ask)?;
+    let lacks: BTreeSet<&String> = contexts.iter().flat_map(|context| &context.incomplete).collect();
+    for lack in lacks {
         session.note(lack);
     }
-    session.print(&comparison, |out| side_by_side(out, &question, &comparison))?;
+    let names = args.strategy.iter().map(|named| named.name.as_str());
+    let answers = Answers(names.zip(&contexts).collect());
+    let question = args.asking.question(Strategy::default());
+    session.print(&answers, |out| side_by_side(out, &question, &answers))?;
     Ok(Outcome::Done)
 }
 
-/// Prints both answers beside each other, then what only one of them found.
+/// The answers by strategy, in the order in which they were named; at least two.
+struct Answers<'a>(Vec<(&'a str, &'a Context)>);
+
+impl Serialize for Answers<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// Prints the answers beside each other, as many as the width allows and the first in every block, then what only one of
+/// two found.
 ///
 /// # Errors
 /// When the output cannot be written.
-fn side_by_side(out: &mut dyn Write, question: &Question, comparison: &Comparison) -> io::Result<()> {
-    let Comparison { flat, graph } = comparison;
-    for line in wrap(&graph.question, width()) {
+fn side_by_side(out: &mut dyn Write, question: &Question, answers: &Answers<'_>) -> io::Result<()> {
+    let Some(((name, first), others)) = answers.0.split_first() else { return Ok(()) };
+    for line in wrap(&first.question, width()) {
         writeln!(out, "{line}")?;
     }
-    let heading = |name: &str, context: &Context| {
-        let tokens = counted(context.tokens as u64, "token", "tokens");
-        padded(&format!("     {name} · {tokens}"), half_width())
-    };
-    let (left, right) = (heading("flat", flat), heading("graph", graph));
-    writeln!(out, "\n{}", format!("{left}{BETWEEN}{right}").trim_end())?;
-    for position in 0..flat.passages.len().max(graph.passages.len()) {
-        let left = half(flat, position, graph, '−');
-        let right = half(graph, position, flat, '+');
-        writeln!(out, "{}", format!("{left}{BETWEEN}{right}").trim_end())?;
+    for others in others.chunks(columns_max() - 1) {
+        writeln!(out)?;
+        block(out, &[&[(*name, *first)], others].concat())?;
     }
-    if flat.passages.is_empty() && graph.passages.is_empty() {
-        return writeln!(out, "\n{}", why_empty(question, graph));
+    if answers.0.iter().all(|(_, context)| context.passages.is_empty()) {
+        return writeln!(out, "\n{}", why_empty(question, first));
     }
-    if flat.passages.iter().map(|passage| &passage.key).eq(graph.passages.iter().map(|passage| &passage.key)) {
-        return writeln!(out, "\nBoth found the same passages.");
+    for (other_name, other) in others {
+        let both = if others.len() == 1 { "Both".to_owned() } else { format!("{name} and {other_name}") };
+        if first.passages.iter().map(|passage| &passage.key).eq(other.passages.iter().map(|passage| &passage.key)) {
+            writeln!(out, "\n{both} found the same passages.")?;
+            continue;
+        }
+        let is_same = first.passages.iter().all(|passage| has(other, passage))
+            && other.passages.iter().all(|passage| has(first, passage));
+        if is_same {
+            writeln!(out, "\n{both} found the same passages in another order.")?;
+            continue;
+        }
+        let only_found = |one: &str, of: &str| match others.len() {
+            1 => format!("only {one} found"),
+            _ => format!("{one} found and {of} did not"),
+        };
+        only(out, &only_found(other_name, name), '+', other, first)?;
+        only(out, &only_found(name, other_name), '−', first, other)?;
     }
-    let is_same = flat.passages.iter().all(|passage| has(graph, passage))
-        && graph.passages.iter().all(|passage| has(flat, passage));
-    if is_same {
-        return writeln!(out, "\nBoth found the same passages in another order.");
-    }
-    only(out, "only graph found", '+', graph, flat)?;
-    only(out, "only flat found", '−', flat, graph)
+    Ok(())
 }
 
 const BETWEEN: &str = "  │ ";
-/// Columns of each side.
-fn half_width() -> usize {
-    (width() - 4) / 2
+/// Below this a title says too little.
+const COLUMN_MIN: usize = 26;
+
+/// Answers beside each other.
+fn columns_max() -> usize {
+    ((width() + columns(BETWEEN)) / (COLUMN_MIN + columns(BETWEEN))).max(2)
 }
 
-/// A passage on half a line; marked where the other answer does not have it.
-fn half(context: &Context, position: usize, other: &Context, mark: char) -> String {
+/// The first answer with others; `−` marks what only it has, `+` what it does not have.
+fn block(out: &mut dyn Write, answers: &[(&str, &Context)]) -> io::Result<()> {
+    let Some(((_, first), others)) = answers.split_first() else { return Ok(()) };
+    let room = (width() + columns(BETWEEN)) / answers.len() - columns(BETWEEN);
+    let line = |out: &mut dyn Write, cells: Vec<String>| writeln!(out, "{}", cells.join(BETWEEN).trim_end());
+    let headings = answers.iter().map(|(name, context)| {
+        let tokens = counted(context.tokens as u64, "token", "tokens");
+        padded(&cut(&format!("     {name} · {tokens}"), room), room)
+    });
+    line(out, headings.collect())?;
+    let rows = answers.iter().map(|(_, context)| context.passages.len()).max().unwrap_or_default();
+    for position in 0..rows {
+        let is_alone = |passage: &Passage| !others.iter().any(|(_, other)| has(other, passage));
+        let mut cells = vec![cell(first, position, room, '−', is_alone)];
+        cells.extend(others.iter().map(|(_, other)| cell(other, position, room, '+', |passage| !has(first, passage))));
+        line(out, cells)?;
+    }
+    Ok(())
+}
+
+/// A passage in its column.
+fn cell(context: &Context, position: usize, room: usize, mark: char, is_marked: impl Fn(&Passage) -> bool) -> String {
     let Some(passage) = context.passages.get(position) else {
-        return " ".repeat(half_width());
+        return " ".repeat(room);
     };
-    let mark = if has(other, passage) { ' ' } else { mark };
+    let mark = if is_marked(passage) { mark } else { ' ' };
     let score = decimal(passage.score, 3);
-    let room = half_width() - 5 - columns(&score) - 1;
+    let room = room - 5 - columns(&score) - 1;
     let title = padded(&cut(name_of(passage), room), room);
     format!("{:>2} {mark} {title} {score}", position + 1)
 }

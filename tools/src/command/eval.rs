@@ -1,37 +1,50 @@
 //! `hedgerow eval`: how much of what answers known questions is found, and how fast.
 
-use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+mod bootstrap;
+mod measures;
+mod misses;
+mod questions;
+mod report;
+mod table;
 
-use hedgerow::{Context, Control, Models, Question, Snapshot, Space, Strategy};
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
 
-use crate::command::ask::{strategies, weight};
-use crate::command::render::layout::{counted, decimal};
+use hedgerow::{Context, Control, Models, Question, Snapshot};
+
+use crate::command::ask::weight;
+use crate::command::eval::measures::{Figures, Gold, TOP, places};
+use crate::command::eval::misses::{DEPTH, Misses};
+use crate::command::eval::questions::{Record, Records, Vectors};
+use crate::command::eval::report::{Answers, Report};
+use crate::command::render::layout::counted;
+use crate::command::strategies::{Named, distinct, named};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
-use crate::read::lines::{LineError, Lines, json_fault};
-use crate::read::npy::Matrix;
-use crate::session::{RejectedRecord, Session};
+use crate::session::{Progress, Session};
 
 /// Measure recall over questions whose answers are known
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each line of QUESTIONS is {\"id\", \"question\", \"gold\": [document keys]}; 10 + 10 passages are asked for.
+Each line of QUESTIONS is {\"id\", \"question\", \"gold\": [keys of documents or chunks]}, with \"type\" and \"src\" if \
+figures shall be told apart by them; 10 + 10 passages are asked for.
 
-Example:
-  hedgerow eval wiki.hedgerow questions.jsonl --strategy flat")]
+Examples:
+  hedgerow eval wiki.hedgerow questions.jsonl --strategy flat,graph
+  hedgerow eval wiki.hedgerow questions.jsonl --misses")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
     /// Questions, one JSON object a line
     questions: PathBuf,
-    /// flat: by terms and vectors; graph: then along definition links
-    #[arg(long, default_value = "graph", value_parser = strategies())]
-    strategy: Strategy,
+    /// Strategies to measure, with commas between them; the others are compared with the first
+    #[arg(long, value_name = "NAMES", default_value = "graph", value_delimiter = ',', value_parser = named())]
+    strategy: Vec<Named>,
+    /// Sort what is not among the first ten by what keeps it away, with N examples of each [default: 3]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+    misses: Option<u16>,
     /// The questions' own vectors, a row a question
     #[arg(long, value_name = "F.npy")]
     query_vectors: Option<PathBuf>,
@@ -48,329 +61,129 @@ pub struct Args {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    distinct(&args.strategy)?;
     let snapshot = session.open(&args.store)?;
     let records = Records::read(&args.questions)?;
-    let vectors = Vectors::of(args, &snapshot, records.lines)?;
-    let embedder = StaticTable::default();
-    let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
+    let (path, space) = (args.query_vectors.as_deref(), args.space.as_deref());
+    let vectors = Vectors::read(path, space, &snapshot, records.lines)?;
     let progress = session.progress("questions");
-    let mut tally = Tally::default();
-    let mut incomplete = BTreeSet::new();
+    let mut asking = Asking::of(args, &snapshot, &vectors);
     for (record, done) in records.good.iter().zip(0..) {
-        if progress.cancelled() {
-            return Err(Failure::Interrupted);
-        }
         progress.advance(done, records.good.len() as u64);
-        let question = Question {
-            strategy: args.strategy,
-            seeds: PASSAGES,
-            neighbours: PASSAGES,
-            tokens_max: usize::MAX,
-            space: vectors.space.clone(),
-            vector: vectors.rows.get(record.row).cloned(),
-            vector_weight: args.vector_weight,
-            ..Question::new(record.question.as_str())
-        };
-        let start = Instant::now();
-        let mut context = snapshot.ask(&question, models)?;
-        tally.latencies.push(start.elapsed());
-        incomplete.append(&mut context.incomplete.drain(..).collect());
-        tally.add(&record.gold, &ranked_documents(&context));
-        for key in &record.gold {
-            if snapshot.find_document(key)?.is_none() {
-                tally.miss(key, &record.id);
-            }
-        }
+        asking.ask(record, &progress)?;
     }
+    progress.say("summing up");
+    let report = Report::of(&records.good, asking.answers, &progress)?;
     drop(progress);
-    let missing = tally.missing_in_words();
     let rejected = records.rejected.iter().map(ToString::to_string);
-    for line in incomplete.into_iter().chain(missing).chain(rejected) {
+    for line in asking.incomplete.into_iter().chain(asking.absent.in_words()).chain(rejected) {
         session.note(line);
     }
-    let report = tally.report(args.strategy);
-    session.print(&report, |out| human(out, &report, &tally.latencies))?;
+    session.print(&report, |out| table::print(out, &report))?;
     Ok(Outcome::unless_rejected(records.rejected.len() as u64))
 }
 
 /// k and k′ each.
 const PASSAGES: usize = 10;
-const CUTS: [usize; 3] = [5, 10, 20];
 
-/// What `--json` prints.
-#[derive(Debug, PartialEq, Serialize)]
-struct Report {
-    questions: usize,
-    strategy: &'static str,
-    recall: AtCuts,
-    all: AtCuts,
-    mrr: f64,
+/// All strategies at the same questions.
+struct Asking<'a> {
+    args: &'a Args,
+    snapshot: &'a Snapshot,
+    vectors: &'a Vectors,
+    embedder: StaticTable,
+    /// One a strategy.
+    answers: Vec<Answers>,
+    incomplete: BTreeSet<String>,
+    absent: Absent,
 }
 
-/// A measure over the first 5, 10 and 20 documents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-struct AtCuts {
-    #[serde(rename = "5")]
-    five: f64,
-    #[serde(rename = "10")]
-    ten: f64,
-    #[serde(rename = "20")]
-    twenty: f64,
-}
-
-impl AtCuts {
-    fn of(values: [f64; 3]) -> Self {
-        let [five, ten, twenty] = values;
-        AtCuts { five, ten, twenty }
+impl<'a> Asking<'a> {
+    fn of(args: &'a Args, snapshot: &'a Snapshot, vectors: &'a Vectors) -> Self {
+        let answers = args.strategy.iter().map(|named| Answers {
+            strategy: named.name.clone(),
+            misses: args.misses.map(|_| Misses::default()),
+            ..Answers::default()
+        });
+        let (embedder, incomplete, absent) = (StaticTable::default(), BTreeSet::new(), Absent::default());
+        Self { args, snapshot, vectors, embedder, answers: answers.collect(), incomplete, absent }
     }
-}
 
-/// A line of the file.
-#[derive(Debug, Deserialize)]
-struct Record {
-    id: String,
-    question: String,
-    gold: Vec<String>,
-    /// Position among all lines, refused ones included: the row of its vector.
-    #[serde(skip)]
-    row: usize,
-}
-
-/// A file of questions, as far as it can be read.
-#[derive(Debug, Default)]
-struct Records {
-    good: Vec<Record>,
-    rejected: Vec<RejectedRecord>,
-    lines: usize,
-}
-
-impl Records {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let lines = Lines::open(path).map_err(Failure::io("read", path))?;
-        let mut records = Records::default();
-        for (line, row) in lines.zip(0..) {
-            records.lines += 1;
-            let (line, parsed) = match line {
-                Ok(line) => (line.number, Record::from_json(&line.text, row)),
-                Err(LineError::Io { source, .. }) => {
-                    return Err(Failure::io("read", path)(source));
+    /// Puts one question to every strategy.
+    fn ask(&mut self, record: &Record, progress: &Progress) -> Result<(), Failure> {
+        let gold = Gold::of(self.snapshot, &record.gold)?;
+        self.absent.add(&gold, record);
+        let count = self.args.strategy.len();
+        // What one strategy has read is warm for the next: each of them comes first in its turn.
+        let first = self.answers.first().map_or(0, |answers| answers.figures.len());
+        for place in (0..count).map(|turn| (first + turn) % count) {
+            if progress.cancelled() {
+                return Err(Failure::Interrupted);
+            }
+            let start = Instant::now();
+            let mut context = self.context(record, place, PASSAGES)?;
+            let latency = start.elapsed();
+            self.incomplete.extend(context.incomplete.drain(..));
+            let places = places(&gold, &context);
+            let is_missed = |place: &Option<usize>| place.is_none_or(|place| place >= TOP);
+            let missed = gold.iter().zip(&places).filter(|(_, place)| is_missed(place)).map(|(gold, _)| gold);
+            let missed: Vec<&Gold> = missed.collect();
+            let deeper = match self.args.misses {
+                Some(examples) if !missed.is_empty() => {
+                    Some((examples, self.context(record, place, DEPTH - PASSAGES)?))
                 }
-                Err(error @ (LineError::TooLong { line } | LineError::NotText { line, .. })) => {
-                    (line, Err(error.to_string()))
-                }
+                _ => None,
             };
-            match parsed {
-                Ok(record) => records.good.push(record),
-                Err(reason) => {
-                    records.rejected.push(RejectedRecord {
-                        file: path.display().to_string(),
-                        line: Some(line),
-                        reason,
-                    });
-                }
+            let Some(answers) = self.answers.get_mut(place) else { continue };
+            answers.latencies.push(latency);
+            answers.figures.push(Figures::of(&places));
+            if let (Some(misses), Some((examples, deeper))) = (&mut answers.misses, deeper) {
+                misses.add(self.snapshot, record, &missed, &deeper, examples.into())?;
             }
         }
-        Ok(records)
+        Ok(())
     }
-}
 
-impl Record {
-    fn from_json(line: &str, row: usize) -> Result<Self, String> {
-        let record: Record = serde_json::from_str(line).map_err(|error| {
-            let found = json_fault(&error);
-            format!("expected {{\"id\", \"question\", \"gold\": [document keys]}}, found {found}")
-        })?;
-        if record.gold.is_empty() {
-            return Err("\"gold\" names no document; give it at least one key".to_owned());
-        }
-        Ok(Record { row, ..record })
-    }
-}
-
-/// The questions' own vectors and the space that they belong to.
-#[derive(Debug, Default)]
-struct Vectors {
-    space: Option<String>,
-    rows: Vec<Vec<f32>>,
-}
-
-impl Vectors {
-    fn of(args: &Args, snapshot: &Snapshot, questions: usize) -> Result<Self, Failure> {
-        let mut space = args.space.clone();
-        let Some(path) = &args.query_vectors else {
-            let rows = Vec::new();
-            return Ok(Vectors { space, rows });
+    fn context(&self, record: &Record, place: usize, neighbours: usize) -> Result<Context, Failure> {
+        let strategy = self.args.strategy.get(place).map(|named| named.strategy).unwrap_or_default();
+        let question = Question {
+            strategy,
+            seeds: PASSAGES,
+            neighbours,
+            tokens_max: usize::MAX,
+            space: self.vectors.space.clone(),
+            vector: self.vectors.rows.get(record.row).cloned(),
+            vector_weight: self.args.vector_weight,
+            ..Question::new(record.question.as_str())
         };
-        let matrix = Matrix::open(path)?;
-        if matrix.row_count() < questions as u64 {
-            let found = counted(matrix.row_count(), "row", "rows");
-            let questions = counted(questions as u64, "question", "questions");
-            return Err(Failure::Usage(format!(
-                "{} has {found} for {questions}; each question needs its own",
-                path.display()
-            )));
-        }
-        if space.is_none() {
-            let columns = matrix.columns();
-            let spaces = snapshot.spaces()?.iter();
-            let fitting: Vec<&Space> = spaces.filter(|space| space.dimensions == columns).collect();
-            space = match fitting.as_slice() {
-                [one] => Some(one.name.clone()),
-                _ => {
-                    return Err(Failure::Usage(format!(
-                        "{} of {columns} components in this store; name one with --space",
-                        counted(fitting.len() as u64, "space", "spaces")
-                    )));
-                }
-            };
-        }
-        let mut rows = Vec::with_capacity(questions);
-        for (row, number) in matrix.rows().take(questions).zip(1..) {
-            let row = row?;
-            if let Err(fault) = hedgerow::normalise(&mut row.clone()) {
-                return Err(Failure::Usage(format!("{}, row {number}: {fault}", path.display())));
-            }
-            rows.push(row);
-        }
-        Ok(Vectors { space, rows })
+        let models = Models { embedder: Some(&self.embedder), extractor: Some(&Patterns) };
+        Ok(self.snapshot.ask(&question, models)?)
     }
 }
 
-/// Keys of the documents of an answer, by their best chunk.
-fn ranked_documents(context: &Context) -> Vec<&str> {
-    let mut seen = HashSet::new();
-    let documents = context.passages.iter().map(|passage| passage.document.as_str());
-    documents.filter(|document| seen.insert(*document)).collect()
-}
-
-/// Sums over questions.
+/// Gold keys that the store does not have.
 #[derive(Debug, Default)]
-struct Tally {
-    latencies: Vec<Duration>,
-    recall: [f64; 3],
-    all: [f64; 3],
-    reciprocal_rank: f64,
-    missing: u64,
-    /// Key of a document and id of its question.
-    first_missing: Option<(String, String)>,
+struct Absent {
+    count: u64,
+    /// Key, and id of its question.
+    first: Option<(String, String)>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of questions and documents, far below 2^53")]
-impl Tally {
-    fn add(&mut self, gold: &[String], ranked: &[&str]) {
-        let gold: BTreeSet<&str> = gold.iter().map(String::as_str).collect();
-        for (position, cut) in CUTS.into_iter().enumerate() {
-            let found = ranked.iter().take(cut).filter(|key| gold.contains(*key)).count();
-            self.recall[position] += found as f64 / gold.len().max(1) as f64;
-            self.all[position] += if found == gold.len() { 1.0 } else { 0.0 };
-        }
-        if let Some(position) = ranked.iter().position(|key| gold.contains(key)) {
-            self.reciprocal_rank += 1.0 / (position + 1) as f64;
+impl Absent {
+    fn add(&mut self, gold: &[Gold], record: &Record) {
+        for gold in gold.iter().filter(|gold| matches!(gold, Gold::Absent(_))) {
+            self.count += 1;
+            self.first.get_or_insert_with(|| (gold.key().to_owned(), record.id.clone()));
         }
     }
 
-    fn miss(&mut self, key: &str, question: &str) {
-        self.missing += 1;
-        self.first_missing.get_or_insert_with(|| (key.to_owned(), question.to_owned()));
-    }
-
-    fn missing_in_words(&self) -> Option<String> {
-        let (key, question) = self.first_missing.as_ref()?;
-        let missing = counted(
-            self.missing,
+    fn in_words(&self) -> Option<String> {
+        let (key, question) = self.first.as_ref()?;
+        let count = counted(
+            self.count,
             "gold key is not in the store and counts as not found: ",
             "gold keys are not in the store and count as not found; the first is ",
         );
-        Some(format!("{missing}{key} of question {question}"))
-    }
-
-    fn report(&self, strategy: Strategy) -> Report {
-        let questions = self.latencies.len();
-        let mean = |sum: f64| sum / questions.max(1) as f64;
-        Report {
-            questions,
-            strategy: strategy.name(),
-            recall: AtCuts::of(self.recall.map(mean)),
-            all: AtCuts::of(self.all.map(mean)),
-            mrr: mean(self.reciprocal_rank),
-        }
-    }
-}
-
-fn human(out: &mut dyn Write, report: &Report, latencies: &[Duration]) -> io::Result<()> {
-    let questions = counted(report.questions as u64, "question", "questions");
-    writeln!(out, "{questions} · {}\n", report.strategy)?;
-    writeln!(out, "              @5     @10     @20")?;
-    for (name, AtCuts { five, ten, twenty }) in [("recall", report.recall), ("all gold", report.all)] {
-        let [five, ten, twenty] = [five, ten, twenty].map(|value| decimal(value, 3));
-        writeln!(out, "{name:<9}{five:>7} {ten:>7} {twenty:>7}")?;
-    }
-    writeln!(out, "{:<9}{:>7}\n", "mrr", decimal(report.mrr, 3))?;
-    if latencies.is_empty() {
-        return Ok(());
-    }
-    let mut latencies = latencies.to_vec();
-    latencies.sort_unstable();
-    let [median, slow] = [50, 99].map(|percent| percentile(&latencies, percent));
-    writeln!(out, "latency  median {:.1} ms, p99 {:.1} ms", median.as_secs_f64() * 1e3, slow.as_secs_f64() * 1e3)
-}
-
-/// The smallest value that so many per cent of all do not exceed; zero where there is none.
-fn percentile(sorted: &[Duration], percent: usize) -> Duration {
-    let place = (sorted.len() * percent).div_ceil(100);
-    let value = sorted.get(place.saturating_sub(1));
-    value.copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use hedgerow::Strategy;
-
-    use crate::command::eval::{Record, Tally, percentile};
-
-    #[test]
-    fn the_report_has_the_measures_of_the_contract_and_no_others() {
-        let mut tally = Tally::default();
-        let ranked = ["x", "a", "y", "z", "w", "b"];
-        for gold in [["a", "b", "a"], ["q", "q", "x"]] {
-            tally.add(&gold.map(str::to_owned), &ranked);
-            tally.latencies.push(Duration::ZERO);
-        }
-        let report = serde_json::to_string(&tally.report(Strategy::Graph)).unwrap();
-        assert_eq!(
-            report,
-            r#"{"questions":2,"strategy":"graph","recall":{"5":0.5,"10":0.75,"20":0.75},"#.to_owned()
-                + r#""all":{"5":0.0,"10":0.5,"20":0.5},"mrr":0.75}"#
-        );
-        let empty = Tally::default().report(Strategy::Flat);
-        assert_eq!((empty.questions, empty.mrr), (0, 0.0));
-    }
-
-    #[test]
-    fn a_malformed_question_says_why() {
-        for (line, reason) in [
-            ("[1", "expected {"),
-            (r#"{"id": "1", "question": "x"}"#, "found missing field `gold` (column 28)"),
-            (r#"{"id": "1", "question": "x", "gold": []}"#, "\"gold\" names no document"),
-            (
-                r#"{"id": "1", "question": 7, "gold": ["a"]}"#,
-                "found invalid type: integer `7`, expected a string (column 25)",
-            ),
-        ] {
-            let error = Record::from_json(line, 0).unwrap_err();
-            assert!(error.contains(reason), "{line}: {error}");
-        }
-        let record = Record::from_json(r#"{"id":"1","question":"x","gold":["a"],"src":"y"}"#, 7);
-        assert_eq!(record.unwrap().row, 7);
-    }
-
-    #[test]
-    fn percentiles_are_values_that_were_measured() {
-        let sorted: Vec<Duration> = (1..=4).map(Duration::from_millis).collect();
-        let found = [50, 99].map(|percent| percentile(&sorted, percent).as_millis());
-        assert_eq!(found, [2, 4]);
-        assert_eq!(percentile(&[], 50), Duration::ZERO);
+        Some(format!("{count}{key} of question {question}"))
     }
 }

@@ -108,7 +108,8 @@ fn path(out: &mut dyn Write, reached: &Reached) -> io::Result<()> {
     writeln!(out, "{line}")
 }
 
-fn arrow(edge: &PathEdge) -> String {
+/// An edge as it is drawn between its ends.
+pub fn arrow(edge: &PathEdge) -> String {
     let label = if edge.label.is_empty() { edge.edge.name().to_owned() } else { plain(&edge.label) };
     match (edge.edge, edge.reversed) {
         (EdgeKind::Similar, _) => format!("—{label} {}—", decimal(edge.weight, 2)),

@@ -22,6 +22,7 @@ mod rm;
 mod salvage;
 mod show;
 mod stats;
+mod strategies;
 mod verify;
 
 pub use crate::command::intake::files::text_document;

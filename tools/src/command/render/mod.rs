@@ -95,7 +95,12 @@ fn own_reason(passage: &Passage) -> String {
 
 /// The title of a passage's document, or its key where it has none.
 pub fn name_of(passage: &Passage) -> &str {
-    if passage.title.trim().is_empty() { &passage.document } else { &passage.title }
+    name_or_key(&passage.title, &passage.document)
+}
+
+/// A title, or the key of what has none.
+pub fn name_or_key<'t>(title: &'t str, key: &'t str) -> &'t str {
+    if title.trim().is_empty() { key } else { title }
 }
 
 /// A line with a heading, as wide as all that is printed.
