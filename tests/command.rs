@@ -1,6 +1,5 @@
 //! The command `hedgerow` as a process: its exit codes, its JSON, and what it makes of bad input.
 
-use crate::corpus;
 use crate::stores::{Place, texts};
 use hedgerow::Store;
 use serde_json::{Value, json};
@@ -158,24 +157,6 @@ fn the_main_path_has_the_json_that_was_agreed() {
     assert_eq!(told(&["rm", &store, "hall"])["removed"], 1);
     assert_eq!(told(&["stats", &store])["documents"], 2);
     assert_eq!(run(&["show", &store, "hall"]).code, 3);
-}
-
-#[test]
-fn an_evaluation_has_the_json_that_was_agreed_and_graph_wins() {
-    let folder = Folder::new();
-    let [passages, questions] =
-        ["passages.jsonl", "questions.jsonl"].map(|name| corpus::path(name).to_string_lossy().into_owned());
-    told(&["import", &folder.store(), "--documents", &passages]);
-    let [flat, graph] =
-        ["flat", "graph"].map(|strategy| told(&["eval", &folder.store(), &questions, "--strategy", strategy]));
-    for (report, strategy) in [(&flat, "flat"), (&graph, "graph")] {
-        assert_eq!((&report["questions"], &report["strategy"]), (&json!(64), &json!(strategy)), "{report}");
-        let cut = |measure: &str, at: &str| report[measure][at].as_f64().expect("it is a number");
-        assert!(cut("recall", "5") <= cut("recall", "10") && cut("recall", "10") <= cut("recall", "20"), "{report}");
-        assert!(cut("all", "5") <= cut("all", "10") && cut("all", "10") <= cut("all", "20"), "{report}");
-        assert!(report["mrr"].as_f64().is_some_and(|mrr| (0.0..=1.0).contains(&mrr)), "{report}");
-    }
-    assert!(graph["recall"]["5"].as_f64() > flat["recall"]["5"].as_f64(), "{graph} {flat}");
 }
 
 #[test]

@@ -39,6 +39,22 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
+fn an_evaluation_has_the_json_that_was_agreed_and_graph_wins() {
+    let folder = TempDir::new().expect("there is room for a temporary folder");
+    let (store, questions) = (path(&folder, "store"), text(&corpus::path("questions.jsonl")));
+    told(&["import", &store, "--documents", &text(&corpus::path("passages.jsonl"))]);
+    let [flat, graph] = ["flat", "graph"].map(|strategy| told(&["eval", &store, &questions, "--strategy", strategy]));
+    for (report, strategy) in [(&flat, "flat"), (&graph, "graph")] {
+        assert_eq!((&report["questions"], &report["strategy"]), (&json!(64), &json!(strategy)), "{report}");
+        let cut = |measure: &str, at: &str| report[measure][at].as_f64().expect("it is a number");
+        assert!(cut("recall", "5") <= cut("recall", "10") && cut("recall", "10") <= cut("recall", "20"), "{report}");
+        assert!(cut("all", "5") <= cut("all", "10") && cut("all", "10") <= cut("all", "20"), "{report}");
+        assert!(report["mrr"].as_f64().is_some_and(|mrr| (0.0..=1.0).contains(&mrr)), "{report}");
+    }
+    assert!(graph["recall"]["5"].as_f64() > flat["recall"]["5"].as_f64(), "{graph} {flat}");
+}
+
+#[test]
 fn strategies_stand_beside_the_first_with_their_differences_and_the_same_each_time() {
     let folder = TempDir::new().expect("there is room for a temporary folder");
     let (store, questions) = (path(&folder, "store"), text(&corpus::path("questions.jsonl")));
@@ -77,9 +93,8 @@ fn strategies_stand_beside_the_first_with_their_differences_and_the_same_each_ti
 /// A store whose first five passages for [`QUESTION`] are known, without vectors.
 fn connected(folder: &TempDir) -> String {
     let document = |key: &str, title: &str, text: &str| json!({"id": key, "title": title, "text": text});
-    let mut lines: Vec<Value> = (10..40)
-        .map(|number| document(&format!("filler-{number}"), "", "A lighthouse, repainted, and much else."))
-        .collect();
+    let mut lines: Vec<Value> =
+        (10..40).map(|number| document(&format!("filler-{number}"), "", "A lighthouse, and little else.")).collect();
     lines.push(document(
         "seed",
         "Skerry Light",
@@ -125,6 +140,25 @@ fn what_was_missed_is_sorted_by_how_it_is_connected() {
         (&Value::Null, &json!([])),
         "{graph}"
     );
+}
+
+#[test]
+fn what_only_similarity_connects_is_told_apart_from_what_nothing_connects() {
+    let folder = TempDir::new().expect("there is room for a temporary folder");
+    let store = connected(&folder);
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+    let mut matrix = b"\x93NUMPY\x01\x00".to_vec();
+    matrix.extend(118_u16.to_le_bytes());
+    matrix.extend(format!("{header:<117}\n").into_bytes());
+    [1.0_f32, 0.0, 1.0, 0.1].iter().for_each(|component| matrix.extend(component.to_le_bytes()));
+    fs::write(folder.path().join("v.npy"), matrix).expect("the file can be written");
+    fs::write(folder.path().join("ids.txt"), "seed\nalone\n").expect("the file can be written");
+    let (vectors, ids) = (path(&folder, "v.npy"), path(&folder, "ids.txt"));
+    told(&["import", &store, "--vectors", &vectors, "--ids", &ids, "--space", "toy"]);
+    told(&["edges", &store, "--percentile", "0", "--top-m", "1"]);
+    let questions = write(&folder, "q.jsonl", &[json!({"id": "1", "question": QUESTION, "gold": ["alone", "name"]})]);
+    let misses = &told(&["eval", &store, &questions, "--strategy", "flat", "--misses"])["misses"];
+    assert_eq!(misses["causes"], json!({"similar": 1, "name": 1}), "{misses}");
 }
 
 #[test]

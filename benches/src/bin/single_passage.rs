@@ -270,7 +270,7 @@ mod tests {
 
     fn passages() -> Vec<Document> {
         let filler =
-            (0..60).map(|number| Document::new(format!("f-{number}")).text("Something else is said of it here."));
+            (0..60).map(|number| Document::new(format!("f-{number}")).text("The other thing is said of it here."));
         let mut passages: Vec<Document> = filler.collect();
         let text = "See below. The garbage collector frees unreachable objects whenever memory becomes rather scarce. \
                     Sweeper returns the freed pages.";

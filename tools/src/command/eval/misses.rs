@@ -54,7 +54,7 @@ impl Cause {
             Cause::Steps => "two steps from a seed",
             Cause::Back => "mentions what a seed defines: a link the other way",
             Cause::Name => "shares a rare name with a seed",
-            Cause::Similar => "connected by similarity edges only",
+            Cause::Similar => "connected only through similarity edges",
             Cause::Unconnected => "not connected",
         }
     }
