@@ -8,6 +8,7 @@ use hedgerow::{
     SalvageError, StorageError, VerifyError,
 };
 
+use crate::llm::Fault;
 use crate::read::npy::MatrixError;
 
 /// How a command that did its work ends.
@@ -83,6 +84,9 @@ pub enum Failure {
     /// A file of the store is damaged.
     #[error(transparent)]
     File(#[from] Damage),
+    /// A model behind a URL gave nothing that can be used.
+    #[error("the model did not answer: {0}")]
+    Model(#[from] Fault),
     /// The store cannot be repaired.
     #[error(transparent)]
     Unrepaired(RepairError),
@@ -131,7 +135,8 @@ impl Failure {
             Failure::Usage(_) | Failure::Filter(_) | Failure::Matrix(_) => USAGE,
             Failure::NotFound(_) => NOT_FOUND,
             Failure::Damaged(_) | Failure::File(_) | Failure::Unrepaired(_) => DAMAGED,
-            Failure::Interrupted => INTERRUPTED,
+            Failure::Interrupted | Failure::Model(Fault::Interrupted) => INTERRUPTED,
+            Failure::Model(_) => IO,
             Failure::Open(error) => open_code(error),
             Failure::Commit(error) => commit_code(error),
             Failure::Query(error) => query_code(error),

@@ -1,9 +1,10 @@
-//! The command `hedgerow` and what it brings to the engine: readers, an embedder, an extractor.
+//! The command `hedgerow` and what it brings to the engine: readers, embedders, an extractor, and models behind a URL.
 
 pub mod command;
 pub mod embed;
 pub mod extract;
 mod failure;
+pub mod llm;
 pub mod read;
 mod session;
 

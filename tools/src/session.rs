@@ -199,6 +199,11 @@ impl Drop for Progress {
     }
 }
 
+/// Whether the user has asked for an end: for work that has no progress at hand.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static WORKING: AtomicUsize = AtomicUsize::new(0);
 

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Filter, Models, Question, Strategy};
+use hedgerow::{Context, Embed, Filter, Models, Question, Snapshot, Strategy};
 
+use crate::command::answer::searched;
 use crate::command::bounds::Bounds;
+use crate::command::models::{EmbedderChoice, LlmOptions};
 use crate::command::render;
 use crate::command::render::layout::{columns, plain};
-use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
+use crate::llm::Endpoint;
 use crate::session::Session;
 
 /// Ask a question: passages with their scores and the path to each
@@ -30,9 +32,12 @@ pub struct Args {
     /// flat: by terms and vectors; graph: then along definition links
     #[arg(long, default_value = "graph", value_parser = strategies())]
     strategy: Strategy,
+    /// A model that names words to search for, beside those of the question.
+    #[command(flatten)]
+    llm: LlmOptions,
 }
 
-/// What `ask` and `compare` have in common.
+/// What `ask`, `answer` and `compare` have in common.
 #[derive(Debug, clap::Args)]
 pub struct Asking {
     /// Folder of the store
@@ -51,8 +56,11 @@ pub struct Asking {
     /// Which chunks may answer, such as 'metadata.year = 2020'
     #[arg(long, value_name = "EXPR", value_parser = filter)]
     filter: Option<Filter>,
-    /// Vector space [default: the one of the built-in embedder, or else the first]. Imported vectors can be asked only
-    /// through `eval --query-vectors` or the library, as this program cannot run their model
+    /// What gives the question its vector: static, none, minilm:FOLDER or URL#MODEL, as it gave the chunks theirs
+    #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
+    embedder: EmbedderChoice,
+    /// Vector space [default: the one of the embedder, or else the first]. Imported vectors whose model is no --embedder
+    /// can be asked only through `eval --query-vectors` or the library
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
     /// How much vectors count beside terms, 0 to 1 [default: .2]. Of imported vectors see --space
@@ -77,6 +85,57 @@ impl Asking {
             ..Question::new(self.question.as_str())
         }
     }
+
+    /// What gives the question its vector.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn embedder(&self) -> Result<Option<Box<dyn Embed>>, Failure> {
+        self.embedder.load()
+    }
+
+    /// Asks the question; with words that a model names, if there is one, which only its terms and names have, not its
+    /// vector.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn ask(
+        &self,
+        snapshot: &Snapshot,
+        session: &Session,
+        strategy: Strategy,
+        searcher: Option<&Endpoint>,
+    ) -> Result<(Question, Context), Failure> {
+        let embedder = self.embedder()?;
+        let models = Models { embedder: embedder.as_deref(), extractor: Some(&Patterns) };
+        let mut question = self.question(strategy);
+        let words = searched(searcher, &self.question, session);
+        if !words.is_empty() {
+            question.vector = own_vector(snapshot, embedder.as_deref(), &question)?;
+            question.text = format!("{} {}", question.text, words.join(" "));
+        }
+        let mut context = self.bounds.run(snapshot, session, |store| Ok(store.ask(&question, models)?))?;
+        context.question.clone_from(&self.question);
+        Ok((question, context))
+    }
+}
+
+/// The vector of the question as it was asked, if the store has vectors of the embedder.
+fn own_vector(
+    snapshot: &Snapshot,
+    embedder: Option<&dyn Embed>,
+    question: &Question,
+) -> Result<Option<Vec<f32>>, Failure> {
+    let Some(embedder) = embedder else { return Ok(None) };
+    let is_asked = |space: &&hedgerow::Space| {
+        let named = question.space.as_ref().is_none_or(|name| *name == space.name);
+        named && space.name == embedder.space() && space.model == embedder.model()
+    };
+    if snapshot.spaces()?.iter().find(is_asked).is_none() {
+        return Ok(None);
+    }
+    let made = embedder.embed(&[&question.text]).map_err(hedgerow::QueryError::from)?;
+    Ok(made.into_iter().next().flatten())
 }
 
 /// Runs the command.
@@ -85,10 +144,8 @@ impl Asking {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.asking.store)?;
-    let embedder = StaticTable::default();
-    let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
-    let question = args.asking.question(args.strategy);
-    let context = args.asking.bounds.run(&snapshot, session, |store| Ok(store.ask(&question, models)?))?;
+    let searcher = args.llm.endpoint(1)?;
+    let (question, context) = args.asking.ask(&snapshot, session, args.strategy, searcher.as_ref())?;
     for lack in &context.incomplete {
         session.note(lack);
     }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use hedgerow::{ChunkStrategy, Chunking};
 
-use crate::command::EmbedderChoice;
+use crate::command::models::EmbedderChoice;
 use crate::failure::Failure;
 
 /// How documents are cut
@@ -42,14 +42,14 @@ impl ChunkArgs {
     ///
     /// # Errors
     /// [`Failure::Usage`] where the strategy needs an embedder and there is none.
-    pub fn chunking(self, embedder: EmbedderChoice) -> Result<Chunking, Failure> {
+    pub fn chunking(self, embedder: &EmbedderChoice) -> Result<Chunking, Failure> {
         let strategy = match self.chunker {
             None | Some(Chunker::Recursive) => ChunkStrategy::Recursive,
             Some(Chunker::Headings) => ChunkStrategy::Headings,
             Some(Chunker::Semantic) => ChunkStrategy::Semantic,
             Some(Chunker::Tables) => ChunkStrategy::Tables,
         };
-        if strategy == ChunkStrategy::Semantic && embedder == EmbedderChoice::None {
+        if strategy == ChunkStrategy::Semantic && *embedder == EmbedderChoice::None {
             return Err(Failure::Usage(
                 "--chunker semantic compares vectors, and --embedder none makes none: choose another of the two"
                     .to_owned(),

@@ -10,7 +10,6 @@ use crate::command::ask::Asking;
 use crate::command::render::layout::{columns, counted, cut, decimal, padded, width, wrap};
 use crate::command::render::{name_of, path_within, rule, why_empty};
 use crate::command::strategies::{Named, distinct, named};
-use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -39,8 +38,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("one strategy has nothing to be compared with; name two or more".to_owned()));
     }
     let snapshot = session.open(&args.asking.store)?;
-    let embedder = StaticTable::default();
-    let models = Models { embedder: Some(&embedder), extractor: Some(&Patterns) };
+    let embedder = args.asking.embedder()?;
+    let models = Models { embedder: embedder.as_deref(), extractor: Some(&Patterns) };
     let questions = args.strategy.iter().map(|named| args.asking.question(named.strategy));
     let ask = |store: &Bounded<'_>| {
         let contexts = questions.map(|question| Ok(store.ask(&question, models)?));

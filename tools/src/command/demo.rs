@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::command::demo::samples::{STORIES, Story};
 use crate::command::intake::{Intake, Rejections};
+use crate::command::pipeline;
 use crate::command::render::layout::{counted, width, wrap};
-use crate::command::{EmbedderChoice, pipeline};
 use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
@@ -49,7 +49,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let table = StaticTable::default();
     let intake = Intake {
         store: &store,
-        pipeline: pipeline(&table, EmbedderChoice::Static, Some(Chunking::default())),
+        pipeline: pipeline(Some(&table), Some(Chunking::default())),
         documents_max: 1000,
         bytes_total: 0,
         progress: &progress,

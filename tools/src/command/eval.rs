@@ -18,9 +18,9 @@ use crate::command::eval::measures::{Figures, Gold, TOP, places};
 use crate::command::eval::misses::{DEPTH, Misses};
 use crate::command::eval::questions::{Record, Records, Vectors};
 use crate::command::eval::report::{Answers, Report};
+use crate::command::models::EmbedderChoice;
 use crate::command::render::layout::counted;
 use crate::command::strategies::{Named, distinct, named};
-use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
 use crate::session::{Progress, Session};
@@ -48,7 +48,10 @@ pub struct Args {
     /// The questions' own vectors, a row a question
     #[arg(long, value_name = "F.npy")]
     query_vectors: Option<PathBuf>,
-    /// Vector space [default: the one of the built-in embedder, or the one that the query vectors fit]
+    /// What gives the questions their vectors: static, none, minilm:FOLDER or URL#MODEL
+    #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
+    embedder: EmbedderChoice,
+    /// Vector space [default: the one of the embedder, or the one that the query vectors fit]
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
     /// How much vectors count beside terms, 0 to 1 [default: .2 for the built-in table, .4 for imported vectors]
@@ -66,8 +69,10 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let records = Records::read(&args.questions)?;
     let (path, space) = (args.query_vectors.as_deref(), args.space.as_deref());
     let vectors = Vectors::read(path, space, &snapshot, records.lines)?;
+    let embedder = args.embedder.load()?;
+    let models = Models { embedder: embedder.as_deref(), extractor: Some(&Patterns) };
     let progress = session.progress("questions");
-    let mut asking = Asking::of(args, &snapshot, &vectors);
+    let mut asking = Asking::of(args, &snapshot, &vectors, models);
     for (record, done) in records.good.iter().zip(0..) {
         progress.advance(done, records.good.len() as u64);
         asking.ask(record, &progress)?;
@@ -91,7 +96,7 @@ struct Asking<'a> {
     args: &'a Args,
     snapshot: &'a Snapshot,
     vectors: &'a Vectors,
-    embedder: StaticTable,
+    models: Models<'a>,
     /// One a strategy.
     answers: Vec<Answers>,
     incomplete: BTreeSet<String>,
@@ -99,14 +104,14 @@ struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    fn of(args: &'a Args, snapshot: &'a Snapshot, vectors: &'a Vectors) -> Self {
+    fn of(args: &'a Args, snapshot: &'a Snapshot, vectors: &'a Vectors, models: Models<'a>) -> Self {
         let answers = args.strategy.iter().map(|named| Answers {
             strategy: named.name.clone(),
             misses: args.misses.map(|_| Misses::default()),
             ..Answers::default()
         });
-        let (embedder, incomplete, absent) = (StaticTable::default(), BTreeSet::new(), Absent::default());
-        Self { args, snapshot, vectors, embedder, answers: answers.collect(), incomplete, absent }
+        let (incomplete, absent) = (BTreeSet::new(), Absent::default());
+        Self { args, snapshot, vectors, models, answers: answers.collect(), incomplete, absent }
     }
 
     /// Puts one question to every strategy.
@@ -156,8 +161,7 @@ impl<'a> Asking<'a> {
             vector_weight: self.args.vector_weight,
             ..Question::new(record.question.as_str())
         };
-        let models = Models { embedder: Some(&self.embedder), extractor: Some(&Patterns) };
-        Ok(self.snapshot.ask(&question, models)?)
+        Ok(self.snapshot.ask(&question, self.models)?)
     }
 }
 

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ArgGroup;
-use hedgerow::{Chunking, Store};
+use hedgerow::{Chunking, Embed, Store};
 use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
 use crate::command::import::overlay::{Kind, Overlay, OverlayTally};
 use crate::command::import::vectors::VectorFiles;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
+use crate::command::models::EmbedderChoice;
+use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
-use crate::command::{EmbedderChoice, pipeline};
-use crate::embed::StaticTable;
 use crate::failure::{Failure, Outcome};
 use crate::read::lines::Lines;
 use crate::session::{Progress, Session};
@@ -68,8 +68,9 @@ pub struct Args {
     /// What made the vectors [default: as the space says already, or else its name]
     #[arg(long, value_name = "NAME", requires = "vectors")]
     model: Option<String>,
-    /// What gives the documents' chunks their vectors
-    #[arg(long, value_enum, default_value_t)]
+    /// What gives the documents' chunks their vectors: static (the table that comes with the program), none, minilm:FOLDER (a model in a
+    /// folder) or URL#MODEL (a model behind a URL)
+    #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
     embedder: EmbedderChoice,
     /// Cut documents into chunks, as `ingest` does; --chunker, --chunk-size and --chunk-overlap imply it
     #[arg(long)]
@@ -87,21 +88,22 @@ pub struct Args {
 /// [`Failure`]; the batches that were acknowledged stay.
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let start = Instant::now();
-    let chunking = args.chunks.chunking(args.embedder)?;
+    let chunking = args.chunks.chunking(&args.embedder)?;
     let chunking = (args.chunk || !args.chunks.is_empty()).then_some(chunking);
     // All input is opened before the store is touched.
     let documents = args.documents.as_deref().map(Input::open).transpose()?;
     let triples = args.triples.as_deref().map(Input::open).transpose()?;
     let vectors = args.vectors.as_deref().zip(args.ids.as_deref());
     let vectors = vectors.map(|(matrix, ids)| VectorFiles::open(matrix, ids)).transpose()?;
+    let embedder = if documents.is_some() { args.embedder.load()? } else { None };
+    let embedder = embedder.as_deref();
     let store = Store::open_or_create(&args.store)?;
     let run = Run { args, chunking, session, store: &store, progress: session.progress("reading") };
-    let table = StaticTable::default();
-    let space = vectors.as_ref().map(|files| run.space(files, &table)).transpose()?;
+    let space = vectors.as_ref().map(|files| run.space(files, embedder)).transpose()?;
     let mut rejections = Rejections::default();
     let mut summary = Summary::default();
     if let Some(input) = documents {
-        summary.documents = Some(run.documents(input, &table, &mut rejections)?);
+        summary.documents = Some(run.documents(input, embedder, &mut rejections)?);
     }
     if let Some(input) = triples {
         summary.triples = Some(triples::import(&run.overlay(Kind::Triples), input, &mut rejections)?);
@@ -212,11 +214,16 @@ impl Run<'_> {
         usize::try_from(self.args.batch).unwrap_or(usize::MAX)
     }
 
-    fn documents(&self, input: Input<'_>, table: &StaticTable, rejections: &mut Rejections) -> Result<Tally, Failure> {
+    fn documents(
+        &self,
+        input: Input<'_>,
+        embedder: Option<&dyn Embed>,
+        rejections: &mut Rejections,
+    ) -> Result<Tally, Failure> {
         self.progress.say("documents");
         let intake = Intake {
             store: self.store,
-            pipeline: pipeline(table, self.args.embedder, self.chunking),
+            pipeline: pipeline(embedder, self.chunking),
             documents_max: self.batch_max(),
             bytes_total: input.bytes,
             progress: &self.progress,
@@ -245,10 +252,10 @@ impl Run<'_> {
     }
 
     /// The space of the vectors, which must fit what the store has or is about to get.
-    fn space(&self, files: &VectorFiles<'_>, table: &StaticTable) -> Result<hedgerow::Space, Failure> {
+    fn space(&self, files: &VectorFiles<'_>, embedder: Option<&dyn Embed>) -> Result<hedgerow::Space, Failure> {
         let mut spaces = self.store.snapshot().spaces()?.to_vec();
         if self.args.documents.is_some()
-            && let Some(embedder) = pipeline(table, self.args.embedder, None).embedder
+            && let Some(embedder) = embedder
         {
             let (name, model) = (embedder.space().to_owned(), embedder.model().to_owned());
             spaces.push(hedgerow::Space { name, model, dimensions: embedder.dimensions(), vectors: 0 });

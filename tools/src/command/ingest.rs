@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
+use crate::command::models::EmbedderChoice;
+use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
-use crate::command::{EmbedderChoice, pipeline};
-use crate::embed::StaticTable;
 use crate::failure::{Failure, Outcome};
 use crate::read::folder::{self, Listing};
 use crate::session::{RejectedRecord, Session};
@@ -40,8 +40,9 @@ pub struct Args {
     /// Files and folders to read
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// What gives chunks their vectors
-    #[arg(long, value_enum, default_value_t)]
+    /// What gives chunks their vectors: static (the table that comes with the program), none, minilm:FOLDER (a model in a
+    /// folder) or URL#MODEL (a model behind a URL)
+    #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
     embedder: EmbedderChoice,
     #[command(flatten)]
     chunks: ChunkArgs,
@@ -53,8 +54,9 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let start = Instant::now();
-    let chunking = args.chunks.chunking(args.embedder)?;
+    let chunking = args.chunks.chunking(&args.embedder)?;
     let listing = listed(args)?;
+    let embedder = args.embedder.load()?;
     let store = Store::open_or_create(&args.store)?;
     let progress = session.progress("reading");
     let mut rejections = Rejections::default();
@@ -62,10 +64,9 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         let file = entry.path.to_string_lossy().into_owned();
         rejections.add(session, &progress, RejectedRecord { file, line: None, reason: entry.reason });
     }
-    let table = StaticTable::default();
     let intake = Intake {
         store: &store,
-        pipeline: pipeline(&table, args.embedder, Some(chunking)),
+        pipeline: pipeline(embedder.as_deref(), Some(chunking)),
         documents_max: DOCUMENTS_MAX,
         bytes_total: listing.files.iter().filter_map(|file| fs::metadata(&file.path).ok()).map(|file| file.len()).sum(),
         progress: &progress,

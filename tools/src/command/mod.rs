@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and what it does.
 
+mod answer;
 mod ask;
 mod backup;
 mod bounds;
@@ -11,10 +12,12 @@ mod durability;
 mod edges;
 mod eval;
 mod expand;
+mod extract;
 mod import;
 mod ingest;
 mod intake;
 mod ls;
+mod models;
 mod render;
 mod repair;
 mod restore;
@@ -30,10 +33,9 @@ pub use crate::command::intake::files::text_document;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use hedgerow::{Bounded, Chunking, Embed, Node, Pipeline, QueryError};
 
-use crate::embed::StaticTable;
 use crate::extract::Patterns;
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -93,8 +95,10 @@ enum Command {
     Demo(demo::Args),
     Ingest(ingest::Args),
     Import(import::Args),
+    Extract(extract::Args),
     Edges(edges::Args),
     Ask(ask::Args),
+    Answer(answer::Args),
     Compare(compare::Args),
     Expand(expand::Args),
     Show(show::Args),
@@ -117,8 +121,10 @@ impl Command {
             Command::Demo(args) => demo::run(args, session),
             Command::Ingest(args) => ingest::run(args, session),
             Command::Import(args) => import::run(args, session),
+            Command::Extract(args) => extract::run(args, session),
             Command::Edges(args) => edges::run(args, session),
             Command::Ask(args) => ask::run(args, session),
+            Command::Answer(args) => answer::run(args, session),
             Command::Compare(args) => compare::run(args, session),
             Command::Expand(args) => expand::run(args, session),
             Command::Show(args) => show::run(args, session),
@@ -142,11 +148,13 @@ impl Command {
             Command::Demo(_)
             | Command::Ingest(_)
             | Command::Import(_)
+            | Command::Extract(_)
             | Command::Edges(_)
             | Command::Rm(_)
             | Command::Compact(_)
             | Command::Repair(_) => true,
             Command::Ask(_)
+            | Command::Answer(_)
             | Command::Compare(_)
             | Command::Expand(_)
             | Command::Show(_)
@@ -169,6 +177,8 @@ impl Command {
             Command::Import(args) => Some(&args.store),
             Command::Edges(args) => Some(&args.store),
             Command::Ask(args) => Some(&args.asking.store),
+            Command::Answer(args) => Some(&args.asking.store),
+            Command::Extract(args) => Some(&args.store),
             Command::Compare(args) => Some(&args.asking.store),
             Command::Expand(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
@@ -195,21 +205,7 @@ fn find(snapshot: &Bounded<'_>, key: &str) -> Result<Node, Failure> {
     })
 }
 
-/// Which embedder gives chunks their vectors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum EmbedderChoice {
-    /// The table that comes with the program
-    #[default]
-    Static,
-    /// No vectors: answers come from terms and graph
-    None,
-}
-
 /// How the commands read documents.
-fn pipeline(table: &StaticTable, choice: EmbedderChoice, chunking: Option<Chunking>) -> Pipeline<'_> {
-    let embedder = match choice {
-        EmbedderChoice::Static => Some(table as &dyn Embed),
-        EmbedderChoice::None => None,
-    };
+fn pipeline(embedder: Option<&dyn Embed>, chunking: Option<Chunking>) -> Pipeline<'_> {
     Pipeline { chunking, embedder, extractor: Some(&Patterns) }
 }

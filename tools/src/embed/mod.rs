@@ -1,11 +1,15 @@
-//! The embedder that comes with the program: a static table of token vectors, summed; no model runs and nothing is loaded.
+//! The embedders that run here: a static table of token vectors, summed, which comes with the program, and a model of a folder.
 
+#[cfg(feature = "transformer")]
+mod bert;
 mod wordpiece;
 
 use std::sync::OnceLock;
 
 use hedgerow::{Embed, ModelError};
 
+#[cfg(feature = "transformer")]
+pub use crate::embed::bert::{FolderError, FolderModel};
 use crate::embed::wordpiece::Vocabulary;
 use crate::read::npy::f32_from_half;
 

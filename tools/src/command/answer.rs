@@ -1,0 +1,183 @@
+//! `hedgerow answer`: an answer in words, by a model that is shown the passages of `ask`, with what it cites.
+
+use std::io::{self, Write};
+
+use hedgerow::{Bounded, Context, Passage, Strategy};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::command::ask::{Asking, strategies};
+use crate::command::find;
+use crate::command::models::LlmOptions;
+use crate::command::render;
+use crate::command::render::layout::{counted, cut, grouped, plain, width, wrap};
+use crate::command::render::{name_of, rule};
+use crate::failure::{Failure, Outcome};
+use crate::llm::answer::answer;
+use crate::llm::{Endpoint, Usage, keywords};
+use crate::session::Session;
+
+/// Answer a question in words from the passages of the store, by a model, with citations
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The model is shown the passages that `ask` finds, numbered, and told to answer from them alone. What it cites is listed \
+below the answer; numbers that no passage has are said. Without --llm the passages are printed, as by `ask`.
+
+Passages are shown to the model as material between lines that they cannot hold themselves; a model may still be misled \
+by what a document says, so read what it cites.
+
+Examples:
+  hedgerow answer notes.hedgerow \"Who owns the gate scheduler?\" --llm http://localhost:11434 --model qwen3:8b
+  hedgerow answer notes.hedgerow \"Who owns the gate scheduler?\" --tokens 2000")]
+pub struct Args {
+    /// The question and its budget.
+    #[command(flatten)]
+    pub asking: Asking,
+    /// flat: by terms and vectors; graph: then along definition links
+    #[arg(long, default_value = "graph", value_parser = strategies())]
+    strategy: Strategy,
+    /// The model.
+    #[command(flatten)]
+    llm: LlmOptions,
+    /// Let the model name words to search for first
+    #[arg(long, requires = "url")]
+    keywords: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let endpoint = args.llm.endpoint(1)?;
+    let snapshot = session.open(&args.asking.store)?;
+    let searcher = endpoint.as_ref().filter(|_| args.keywords);
+    let (question, context) = args.asking.ask(&snapshot, session, args.strategy, searcher)?;
+    for lack in &context.incomplete {
+        session.note(lack);
+    }
+    let mut answered = Answered { question: context.question.clone(), ..Answered::default() };
+    if let Some(endpoint) = endpoint.as_ref().filter(|_| !context.passages.is_empty()) {
+        let _watch = session.watch();
+        let passages: Vec<(&str, &str)> =
+            context.passages.iter().map(|passage| (name_of(passage), passage.text.as_str())).collect();
+        let answer = answer(endpoint, &context.question, &passages)?;
+        let bounded = snapshot.bounded(hedgerow::QueryLimits::default());
+        for number in answer.cited {
+            let passage = number.checked_sub(1).and_then(|place| context.passages.get(place));
+            answered.citations.extend(passage.map(|passage| Citation::of(&bounded, number, passage)).transpose()?);
+        }
+        answered.unknown = answer.unknown;
+        answered.answer = Some(answer.text);
+        for number in &answered.unknown {
+            session.note(format_args!("the answer cites [{number}], and there is no such passage"));
+        }
+    }
+    answered.usage = endpoint.as_ref().map(Endpoint::usage).unwrap_or_default();
+    let found = Found { answered, context: &context };
+    session.print(&found, |out| match &found.answered.answer {
+        Some(answer) => human(out, answer, &found),
+        None => render::context(out, &question, &context),
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Found<'c> {
+    #[serde(flatten)]
+    answered: Answered,
+    context: &'c Context,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Answered {
+    question: String,
+    answer: Option<String>,
+    citations: Vec<Citation>,
+    unknown: Vec<usize>,
+    #[serde(flatten)]
+    usage: Usage,
+}
+
+/// A passage that the answer cites.
+#[derive(Debug, Serialize)]
+struct Citation {
+    number: usize,
+    key: String,
+    document: String,
+    title: String,
+    heading: String,
+    page: Option<u64>,
+    start: u32,
+    end: u32,
+}
+
+impl Citation {
+    fn of(snapshot: &Bounded<'_>, number: usize, passage: &Passage) -> Result<Citation, Failure> {
+        let node = find(snapshot, &format!("chunk:{}", passage.key))?;
+        let hedgerow::Node::Chunk(id) = node else {
+            return Err(Failure::NotFound(format!("the chunk {} is not there any more", passage.key)));
+        };
+        let chunk = snapshot.chunk(id)?;
+        let metadata: Value = serde_json::from_str(chunk.metadata()?).unwrap_or_default();
+        Ok(Citation {
+            number,
+            key: passage.key.clone(),
+            document: passage.document.clone(),
+            title: passage.title.clone(),
+            heading: chunk.heading()?.to_owned(),
+            page: metadata.get("page").and_then(Value::as_u64),
+            start: passage.start,
+            end: passage.end,
+        })
+    }
+
+    fn place(&self) -> String {
+        let mut place = self.key.clone();
+        if !self.heading.is_empty() {
+            place = format!("{place} · {}", self.heading);
+        }
+        if let Some(page) = self.page {
+            place = format!("{place} · page {page}");
+        }
+        format!("{place} · bytes {}–{}", grouped(self.start.into()), grouped(self.end.into()))
+    }
+}
+
+fn human(out: &mut dyn Write, answer: &str, found: &Found<'_>) -> io::Result<()> {
+    for paragraph in answer.lines() {
+        for line in wrap(paragraph, width()) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    writeln!(out)?;
+    let citations = &found.answered.citations;
+    let of = counted(found.context.passages.len() as u64, "passage", "passages");
+    rule(out, &format!("{} of {of} cited", citations.len()))?;
+    for citation in citations {
+        let title = if citation.title.trim().is_empty() { &citation.document } else { &citation.title };
+        writeln!(out, "[{}] {}", citation.number, cut(&plain(title), width() - 6))?;
+        for line in wrap(&citation.place(), width() - 4) {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    let usage = found.answered.usage;
+    writeln!(out, "{} + {} tokens", grouped(usage.prompt_tokens), grouped(usage.completion_tokens))
+}
+
+/// The words that a model would search for, if there is one; without an answer of it the question stands alone.
+pub fn searched(endpoint: Option<&Endpoint>, question: &str, session: &Session) -> Vec<String> {
+    let Some(endpoint) = endpoint else { return Vec::new() };
+    let _watch = session.watch();
+    match keywords(endpoint, question) {
+        Ok(words) => {
+            session.note(format_args!("searched as well: {}", words.join(", ")));
+            words
+        }
+        Err(fault) => {
+            session.note(format_args!("asked without keywords: {fault}"));
+            Vec::new()
+        }
+    }
+}
