@@ -22,6 +22,7 @@ mod kill;
 mod languages;
 mod limits;
 mod metamorphic;
+mod models;
 mod overlay;
 mod pack;
 mod power;

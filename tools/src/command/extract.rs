@@ -27,7 +27,7 @@ use crate::session::{Progress, Session};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Chunks that this model has read with this prompt and ontology are passed over, also those that gave nothing; the rest is \
-asked about, in the order in which it came into the store. The relations have the chunk as evidence. A line is printed as \
+asked about, batch by batch in the order of import. The relations have the chunk as evidence. A line is printed as \
 soon as a batch is durable: whatever ends the run, no more than one batch is asked again. A document that is removed takes \
 its relations and marks with it; one that is replaced is read anew. The store is held for writing meanwhile.
 

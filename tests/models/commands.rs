@@ -1,0 +1,310 @@
+//! `extract`, `answer`, `ask` and `ingest` as processes, with a model behind a URL.
+
+use crate::command::command;
+use crate::models::stub::{Reply, Seen, Stub, said};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A folder with a store in it, and a model.
+struct Desk {
+    folder: TempDir,
+    stub: Stub,
+}
+
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Run {
+    #[track_caller]
+    fn json(&self) -> Value {
+        let last = self.out.lines().next_back().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error} in {last:?}; it said {}", self.err))
+    }
+}
+
+impl Desk {
+    fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Desk {
+        let folder = TempDir::new().expect("there is room for a temporary folder");
+        Desk { folder, stub: Stub::new(answer) }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("the path is text").to_owned()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        let mut command = command();
+        command.args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret");
+        let Output { status, stdout, stderr } = command.output().expect("the command starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+        let run = Run { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) };
+        assert!(!run.out.contains("top-secret") && !run.err.contains("top-secret"));
+        run
+    }
+
+    /// Imports documents, each a key and a text.
+    fn import(&self, documents: &[(&str, &str)]) {
+        let line = |(key, text): &(&str, &str)| json!({"key": key, "title": key, "text": text}).to_string() + "\n";
+        let file = self.path("documents.jsonl");
+        fs::write(&file, documents.iter().map(line).collect::<String>()).expect("the file can be written");
+        let run = self.run(&["import", &self.path("store"), "--documents", &file]);
+        assert_eq!(run.code, 0, "{}", run.err);
+    }
+
+    fn extract_into(&self, store: &str, more: &[&str]) -> Run {
+        let (url, store) = (self.stub.url(), self.path(store));
+        let given = ["extract", &store, "--llm", &url, "--model", "toy", "--attempts", "2"];
+        self.run(&[&given[..], more].concat())
+    }
+
+    fn extract(&self, more: &[&str]) -> Run {
+        self.extract_into("store", more)
+    }
+
+    /// Keys of the documents that the requests from one on were about.
+    fn asked_about(&self, from: usize) -> Vec<String> {
+        let title = |seen: &Seen| seen.question().rsplit("called \"").next()?.split('"').next().map(str::to_owned);
+        let mut titles: Vec<String> = self.stub.seen().iter().skip(from).filter_map(title).collect();
+        titles.sort();
+        titles
+    }
+}
+
+/// What a model that works says: the first word of a passage founds its last one, `Nobody` nothing.
+fn founded(seen: &Seen) -> Reply {
+    let passage = seen.question().lines().rev().nth(1).unwrap_or_default();
+    let words: Vec<&str> = passage.split(' ').collect();
+    let triples = match words.as_slice() {
+        [first, .., last] if *first != "Nobody" => json!([{"subject": first, "predicate": "founded", "object": last}]),
+        _ => json!([]),
+    };
+    Reply::Json(said(json!({"entities": [], "triples": triples}).to_string()))
+}
+
+const FIVE: [(&str, &str); 5] = [
+    ("a", "Anna set up the firm Arbor"),
+    ("b", "Bruno set up the firm Betula"),
+    ("c", "Clara set up the firm Cornus"),
+    ("d", "Nobody set up anything at all"),
+    ("e", "Emil set up the firm Ebenus"),
+];
+
+#[test]
+fn chunks_that_fail_are_told_and_asked_about_again_and_no_others() {
+    let is_sick = Arc::new(AtomicBool::new(true));
+    let sick = Arc::clone(&is_sick);
+    let desk = Desk::new(move |seen, _| {
+        let question = seen.question();
+        match sick.load(Ordering::SeqCst) {
+            true if question.contains("Bruno") => Reply::Status(500, "", "broken".into()),
+            true if question.contains("Clara") => Reply::Json(said("No JSON here.")),
+            true if question.contains("Emil") => Reply::Half(said("{")),
+            _ => founded(seen),
+        }
+    });
+    desk.import(&FIVE);
+    let run = desk.extract(&["--batch", "5"]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    let told = run.json();
+    let mut failed: Vec<(&str, &str)> = told["failed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|failed| (failed["chunk"].as_str().unwrap(), failed["kind"].as_str().unwrap()))
+        .collect();
+    failed.sort_unstable();
+    assert_eq!(failed, [("b#0", "status"), ("c#0", "content"), ("e#0", "broken off")]);
+    assert!(run.err.contains("failed b#0: the server answered 500"), "{}", run.err);
+    let counts =
+        ["chunks", "empty", "triples", "known", "remaining", "failed_count"].map(|name| told[name].as_u64().unwrap());
+    assert_eq!(counts, [2, 1, 1, 0, 3, 3]);
+    is_sick.store(false, Ordering::SeqCst);
+    let before = desk.stub.seen().len();
+    let run = desk.extract(&[]);
+    assert_eq!((run.code, desk.asked_about(before)), (0, vec!["b".into(), "c".into(), "e".into()]), "{}", run.err);
+    let relations = desk.run(&["ls", &desk.path("store"), "relations"]).json();
+    let evidence =
+        |name: &str| relations.as_array().unwrap().iter().find(|line| line["subject"] == name).unwrap().clone();
+    assert_eq!(evidence("Bruno")["evidence"], json!(["b#0"]));
+    assert_eq!(evidence("Anna")["predicate"], "founded");
+    let before = desk.stub.seen().len();
+    let again = desk.extract(&[]).json();
+    assert_eq!((&again["chunks"], &again["known"], desk.stub.seen().len()), (&json!(0), &json!(5), before));
+}
+
+#[test]
+fn marks_go_with_their_chunks_and_stay_through_compaction_and_backup() {
+    let desk = Desk::new(|seen, _| founded(seen));
+    desk.import(&FIVE);
+    assert_eq!(desk.extract(&["--limit", "4"]).json()["remaining"], 1);
+    assert_eq!(desk.extract(&[]).json()["chunks"], 1);
+    let store = desk.path("store");
+    // One document is replaced, one comes back after it was removed.
+    desk.import(&[("a", "Anna set up the firm Abies"), FIVE[1]]);
+    assert_eq!(desk.run(&["rm", &store, "c"]).code, 0);
+    let before = desk.stub.seen().len();
+    desk.import(&FIVE[2..3]);
+    assert_eq!((desk.extract(&[]).code, desk.asked_about(before)), (0, vec!["a".into(), "c".into()]));
+    let relations = desk.run(&["ls", &store, "relations"]).out;
+    assert!(relations.contains("Abies") && !relations.contains("Arbor"), "{relations}");
+    assert_eq!(desk.run(&["compact", &store]).code, 0);
+    let (pack, again) = (desk.path("pack"), desk.path("again"));
+    assert_eq!(desk.run(&["backup", &store, &pack, "--canonical"]).code, 0);
+    assert_eq!(desk.run(&["restore", &pack, &again]).code, 0);
+    let before = desk.stub.seen().len();
+    for store in ["store", "again"] {
+        assert_eq!(desk.extract_into(store, &[]).json()["known"], 5);
+    }
+    assert_eq!(desk.stub.seen().len(), before);
+    // Another ontology is another prompt.
+    let ontology = desk.path("ontology");
+    fs::write(&ontology, "predicate founded\n").unwrap();
+    assert_eq!(desk.extract(&["--ontology", &ontology]).json()["chunks"], 5);
+    // The marks are no vectors that a question or edges would take for their own.
+    let asked = desk.run(&["ask", &store, "Who set up Betula?"]);
+    assert_eq!((asked.code, &asked.json()["trace"]["vector"]["space"]), (0, &json!("static")), "{}", asked.err);
+    assert_eq!(desk.run(&["edges", &store]).code, 0);
+}
+
+#[test]
+fn what_is_stored_does_not_depend_on_how_many_calls_there_are_at_once() {
+    let uneven = |seen: &Seen, number: usize| match founded(seen) {
+        Reply::Json(answer) => Reply::Late(Duration::from_millis(number as u64 * 7 % 40), answer),
+        other => other,
+    };
+    let mut stored = Vec::new();
+    for concurrency in ["1", "8"] {
+        let desk = Desk::new(uneven);
+        let many: Vec<(String, String)> =
+            (0..24).map(|row| (format!("d{row}"), format!("Anna{row} set up the firm Betula{}", row % 5))).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+        desk.import(&many);
+        let run = desk.extract(&["--concurrency", concurrency, "--batch", "6"]);
+        assert_eq!((run.code, run.out.lines().count()), (0, 5), "{}", run.err);
+        let relations = desk.run(&["ls", &desk.path("store"), "relations"]).json();
+        // Questions are the same ones too, history included.
+        let mut questions: Vec<String> = desk.stub.seen().iter().map(|seen| seen.question().to_owned()).collect();
+        questions.sort();
+        assert!(questions.iter().any(|question| question.contains("| founded |")));
+        stored.push((relations, questions));
+    }
+    assert_eq!(stored[0], stored[1]);
+}
+
+#[test]
+fn a_model_that_answers_nothing_ends_the_run_and_the_store_is_as_it_was() {
+    let desk = Desk::new(|_, _| Reply::Status(404, "", json!({"error": "no such model"}).to_string()));
+    desk.import(&FIVE);
+    let before = desk.run(&["stats", &desk.path("store")]).json()["generation"].clone();
+    let run = desk.extract(&["--batch", "2"]);
+    assert_eq!((run.code, desk.stub.seen().len()), (5, 2), "{}", run.err);
+    assert!(run.err.contains("no such model"), "{}", run.err);
+    assert_eq!(desk.run(&["stats", &desk.path("store")]).json()["generation"], before);
+    for wrong in [
+        vec!["--llm", "localhost", "--model", "m"],
+        vec!["--llm", "http://u:p@h", "--model", "m"],
+        vec!["--llm", "http://h"],
+        vec![],
+    ] {
+        let run = desk.run(&[&["extract", &desk.path("store")], &wrong[..]].concat());
+        assert_eq!(run.code, 2, "{wrong:?}: {}", run.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_it_committed_and_asks_for_the_rest_the_next_time() {
+    let desk = Desk::new(|seen, _| match founded(seen) {
+        Reply::Json(answer) => Reply::Late(Duration::from_millis(150), answer),
+        other => other,
+    });
+    desk.import(&FIVE);
+    let (store, url) = (desk.path("store"), desk.stub.url());
+    let mut command = command();
+    let arguments = ["extract", &store, "--llm", &url, "--model", "toy", "--batch", "1", "--concurrency", "1"];
+    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("committed generation"));
+    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.expect("there is such a program").success());
+    let committed = 1 + lines.map_while(Result::ok).filter(|line| line.starts_with("committed")).count();
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let (asked, told) = (desk.stub.seen().len(), desk.extract(&[]).json());
+    assert!(committed < 5 && asked == committed, "{asked} were asked about, {committed} committed");
+    assert_eq!((&told["known"], &told["chunks"]), (&json!(committed), &json!(5 - committed)));
+}
+
+#[test]
+fn an_answer_cites_passages_and_other_numbers_are_told() {
+    let desk = Desk::new(|_, _| Reply::Json(said("Bruno did [1]. So it is said [1, 9].")));
+    desk.import(&FIVE);
+    let (store, url) = (desk.path("store"), desk.stub.url());
+    let question = ["answer", &store, "Who set up the firm Betula?"];
+    let run = desk.run(&[&question[..], &["--llm", &url, "--model", "toy"]].concat());
+    assert_eq!(run.code, 0, "{}", run.err);
+    let told = run.json();
+    assert_eq!(told["answer"], "Bruno did [1]. So it is said [1, 9].");
+    assert_eq!(told["citations"].as_array().map(Vec::len), Some(1));
+    let citation = &told["citations"][0];
+    assert_eq!((&citation["number"], &citation["key"], &citation["start"]), (&json!(1), &json!("b#0"), &json!(0)));
+    assert_eq!((&told["unknown"], &told["prompt_tokens"]), (&json!([9]), &json!(100)));
+    assert!(run.err.contains("cites [9]"), "{}", run.err);
+    let request = &desk.stub.seen()[0];
+    assert!(
+        request.question().contains("[1] \"b\"")
+            && request.question().ends_with("Question: Who set up the firm Betula?")
+    );
+    let alone = desk.run(&question);
+    assert_eq!((alone.code, &alone.json()["answer"], desk.stub.seen().len()), (0, &Value::Null, 1));
+    assert_eq!(alone.json()["context"]["passages"][0]["key"], "b#0");
+}
+
+#[test]
+fn words_that_a_model_names_are_searched_for_as_well() {
+    let desk = Desk::new(|_, number| match number {
+        0 => Reply::Json(said(r#"{"keywords": ["Ebenus"]}"#)),
+        _ => Reply::Status(400, "", String::new()),
+    });
+    desk.import(&FIVE);
+    let (store, url) = (desk.path("store"), desk.stub.url());
+    let question =
+        ["ask", &store, "Which black wood?", "-k", "1", "--neighbours", "0", "--llm", &url, "--model", "toy"];
+    let run = desk.run(&question);
+    assert_eq!((run.code, &run.json()["question"]), (0, &json!("Which black wood?")), "{}", run.err);
+    assert_eq!(run.json()["passages"][0]["key"], "e#0");
+    assert!(run.err.contains("Ebenus"), "{}", run.err);
+    let without = desk.run(&question);
+    assert!(without.code == 0 && without.err.contains("asked without keywords"), "{}", without.err);
+}
+
+#[test]
+fn an_embedder_behind_a_url_serves_documents_and_questions() {
+    let desk = Desk::new(|seen, _| {
+        let texts = seen.body["input"].as_array().cloned().unwrap_or_default();
+        let vector = |(index, text): (usize, &Value)| {
+            let is_wood = ["Ebenus", "wood"].iter().any(|word| text.as_str().is_some_and(|text| text.contains(word)));
+            json!({"index": index, "embedding": if is_wood { [1.0, 0.1] } else { [0.1, 1.0] }})
+        };
+        Reply::Json(json!({"data": texts.iter().enumerate().map(vector).collect::<Vec<_>>()}))
+    });
+    let file = desk.path("emil.txt");
+    fs::write(&file, "Emil set up the firm Ebenus").unwrap();
+    desk.import(&FIVE[..4]);
+    let (store, embedder) = (desk.path("store"), format!("{}#toy", desk.stub.url()));
+    let run = desk.run(&["ingest", &store, &file, "--embedder", &embedder]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let run = desk.run(&["ask", &store, "Which black wood?", "--embedder", &embedder, "-k", "1", "--neighbours", "0"]);
+    assert_eq!((run.code, &run.json()["passages"][0]["key"]), (0, &json!("emil.txt#0")), "{}", run.err);
+    assert_eq!(run.json()["trace"]["vector"]["model"], "toy");
+    let run = desk.run(&["ingest", &store, &file, "--embedder", "http://127.0.0.1:1#toy"]);
+    assert_eq!(run.code, 5, "{}", run.err);
+}
