@@ -31,6 +31,17 @@ impl Run {
     }
 }
 
+/// Runs the command with `--json` and a key that it must not tell.
+fn hedgerow(arguments: &[&str]) -> Run {
+    let mut command = command();
+    command.args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret");
+    let Output { status, stdout, stderr } = command.output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+    let run = Run { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) };
+    assert!(!run.out.contains("top-secret") && !run.err.contains("top-secret"));
+    run
+}
+
 impl Desk {
     fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Desk {
         let folder = TempDir::new().expect("there is room for a temporary folder");
@@ -41,29 +52,19 @@ impl Desk {
         self.folder.path().join(name).to_str().expect("the path is text").to_owned()
     }
 
-    fn run(&self, arguments: &[&str]) -> Run {
-        let mut command = command();
-        command.args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret");
-        let Output { status, stdout, stderr } = command.output().expect("the command starts");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
-        let run = Run { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) };
-        assert!(!run.out.contains("top-secret") && !run.err.contains("top-secret"));
-        run
-    }
-
     /// Imports documents, each a key and a text.
     fn import(&self, documents: &[(&str, &str)]) {
         let line = |(key, text): &(&str, &str)| json!({"key": key, "title": key, "text": text}).to_string() + "\n";
         let file = self.path("documents.jsonl");
         fs::write(&file, documents.iter().map(line).collect::<String>()).expect("the file can be written");
-        let run = self.run(&["import", &self.path("store"), "--documents", &file]);
+        let run = hedgerow(&["import", &self.path("store"), "--documents", &file]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
 
     fn extract_into(&self, store: &str, more: &[&str]) -> Run {
         let (url, store) = (self.stub.url(), self.path(store));
         let given = ["extract", &store, "--llm", &url, "--model", "toy", "--attempts", "2"];
-        self.run(&[&given[..], more].concat())
+        hedgerow(&[&given[..], more].concat())
     }
 
     fn extract(&self, more: &[&str]) -> Run {
@@ -131,7 +132,7 @@ fn chunks_that_fail_are_told_and_asked_about_again_and_no_others() {
     let before = desk.stub.seen().len();
     let run = desk.extract(&[]);
     assert_eq!((run.code, desk.asked_about(before)), (0, vec!["b".into(), "c".into(), "e".into()]), "{}", run.err);
-    let relations = desk.run(&["ls", &desk.path("store"), "relations"]).json();
+    let relations = hedgerow(&["ls", &desk.path("store"), "relations"]).json();
     let evidence =
         |name: &str| relations.as_array().unwrap().iter().find(|line| line["subject"] == name).unwrap().clone();
     assert_eq!(evidence("Bruno")["evidence"], json!(["b#0"]));
@@ -150,16 +151,16 @@ fn marks_go_with_their_chunks_and_stay_through_compaction_and_backup() {
     let store = desk.path("store");
     // One document is replaced, one comes back after it was removed.
     desk.import(&[("a", "Anna set up the firm Abies"), FIVE[1]]);
-    assert_eq!(desk.run(&["rm", &store, "c"]).code, 0);
+    assert_eq!(hedgerow(&["rm", &store, "c"]).code, 0);
     let before = desk.stub.seen().len();
     desk.import(&FIVE[2..3]);
     assert_eq!((desk.extract(&[]).code, desk.asked_about(before)), (0, vec!["a".into(), "c".into()]));
-    let relations = desk.run(&["ls", &store, "relations"]).out;
+    let relations = hedgerow(&["ls", &store, "relations"]).out;
     assert!(relations.contains("Abies") && !relations.contains("Arbor"), "{relations}");
-    assert_eq!(desk.run(&["compact", &store]).code, 0);
+    assert_eq!(hedgerow(&["compact", &store]).code, 0);
     let (pack, again) = (desk.path("pack"), desk.path("again"));
-    assert_eq!(desk.run(&["backup", &store, &pack, "--canonical"]).code, 0);
-    assert_eq!(desk.run(&["restore", &pack, &again]).code, 0);
+    assert_eq!(hedgerow(&["backup", &store, &pack, "--canonical"]).code, 0);
+    assert_eq!(hedgerow(&["restore", &pack, &again]).code, 0);
     let before = desk.stub.seen().len();
     for store in ["store", "again"] {
         assert_eq!(desk.extract_into(store, &[]).json()["known"], 5);
@@ -170,9 +171,9 @@ fn marks_go_with_their_chunks_and_stay_through_compaction_and_backup() {
     fs::write(&ontology, "predicate founded\n").unwrap();
     assert_eq!(desk.extract(&["--ontology", &ontology]).json()["chunks"], 5);
     // The marks are no vectors that a question or edges would take for their own.
-    let asked = desk.run(&["ask", &store, "Who set up Betula?"]);
+    let asked = hedgerow(&["ask", &store, "Who set up Betula?"]);
     assert_eq!((asked.code, &asked.json()["trace"]["vector"]["space"]), (0, &json!("static")), "{}", asked.err);
-    assert_eq!(desk.run(&["edges", &store]).code, 0);
+    assert_eq!(hedgerow(&["edges", &store]).code, 0);
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn what_is_stored_does_not_depend_on_how_many_calls_there_are_at_once() {
         desk.import(&many);
         let run = desk.extract(&["--concurrency", concurrency, "--batch", "6"]);
         assert_eq!((run.code, run.out.lines().count()), (0, 5), "{}", run.err);
-        let relations = desk.run(&["ls", &desk.path("store"), "relations"]).json();
+        let relations = hedgerow(&["ls", &desk.path("store"), "relations"]).json();
         // Questions are the same ones too, history included.
         let mut questions: Vec<String> = desk.stub.seen().iter().map(|seen| seen.question().to_owned()).collect();
         questions.sort();
@@ -204,18 +205,18 @@ fn what_is_stored_does_not_depend_on_how_many_calls_there_are_at_once() {
 fn a_model_that_answers_nothing_ends_the_run_and_the_store_is_as_it_was() {
     let desk = Desk::new(|_, _| Reply::Status(404, "", json!({"error": "no such model"}).to_string()));
     desk.import(&FIVE);
-    let before = desk.run(&["stats", &desk.path("store")]).json()["generation"].clone();
+    let before = hedgerow(&["stats", &desk.path("store")]).json()["generation"].clone();
     let run = desk.extract(&["--batch", "2"]);
     assert_eq!((run.code, desk.stub.seen().len()), (5, 2), "{}", run.err);
     assert!(run.err.contains("no such model"), "{}", run.err);
-    assert_eq!(desk.run(&["stats", &desk.path("store")]).json()["generation"], before);
+    assert_eq!(hedgerow(&["stats", &desk.path("store")]).json()["generation"], before);
     for wrong in [
         vec!["--llm", "localhost", "--model", "m"],
         vec!["--llm", "http://u:p@h", "--model", "m"],
         vec!["--llm", "http://h"],
         vec![],
     ] {
-        let run = desk.run(&[&["extract", &desk.path("store")], &wrong[..]].concat());
+        let run = hedgerow(&[&["extract", &desk.path("store")], &wrong[..]].concat());
         assert_eq!(run.code, 2, "{wrong:?}: {}", run.err);
     }
 }
@@ -249,7 +250,7 @@ fn an_answer_cites_passages_and_other_numbers_are_told() {
     desk.import(&FIVE);
     let (store, url) = (desk.path("store"), desk.stub.url());
     let question = ["answer", &store, "Who set up the firm Betula?"];
-    let run = desk.run(&[&question[..], &["--llm", &url, "--model", "toy"]].concat());
+    let run = hedgerow(&[&question[..], &["--llm", &url, "--model", "toy"]].concat());
     assert_eq!(run.code, 0, "{}", run.err);
     let told = run.json();
     assert_eq!(told["answer"], "Bruno did [1]. So it is said [1, 9].");
@@ -263,7 +264,7 @@ fn an_answer_cites_passages_and_other_numbers_are_told() {
         request.question().contains("[1] \"b\"")
             && request.question().ends_with("Question: Who set up the firm Betula?")
     );
-    let alone = desk.run(&question);
+    let alone = hedgerow(&question);
     assert_eq!((alone.code, &alone.json()["answer"], desk.stub.seen().len()), (0, &Value::Null, 1));
     assert_eq!(alone.json()["context"]["passages"][0]["key"], "b#0");
 }
@@ -278,11 +279,11 @@ fn words_that_a_model_names_are_searched_for_as_well() {
     let (store, url) = (desk.path("store"), desk.stub.url());
     let question =
         ["ask", &store, "Which black wood?", "-k", "1", "--neighbours", "0", "--llm", &url, "--model", "toy"];
-    let run = desk.run(&question);
+    let run = hedgerow(&question);
     assert_eq!((run.code, &run.json()["question"]), (0, &json!("Which black wood?")), "{}", run.err);
     assert_eq!(run.json()["passages"][0]["key"], "e#0");
     assert!(run.err.contains("Ebenus"), "{}", run.err);
-    let without = desk.run(&question);
+    let without = hedgerow(&question);
     assert!(without.code == 0 && without.err.contains("asked without keywords"), "{}", without.err);
 }
 
@@ -300,11 +301,38 @@ fn an_embedder_behind_a_url_serves_documents_and_questions() {
     fs::write(&file, "Emil set up the firm Ebenus").unwrap();
     desk.import(&FIVE[..4]);
     let (store, embedder) = (desk.path("store"), format!("{}#toy", desk.stub.url()));
-    let run = desk.run(&["ingest", &store, &file, "--embedder", &embedder]);
+    let run = hedgerow(&["ingest", &store, &file, "--embedder", &embedder]);
     assert_eq!(run.code, 0, "{}", run.err);
-    let run = desk.run(&["ask", &store, "Which black wood?", "--embedder", &embedder, "-k", "1", "--neighbours", "0"]);
+    let run = hedgerow(&["ask", &store, "Which black wood?", "--embedder", &embedder, "-k", "1", "--neighbours", "0"]);
     assert_eq!((run.code, &run.json()["passages"][0]["key"]), (0, &json!("emil.txt#0")), "{}", run.err);
     assert_eq!(run.json()["trace"]["vector"]["model"], "toy");
-    let run = desk.run(&["ingest", &store, &file, "--embedder", "http://127.0.0.1:1#toy"]);
+    let run = hedgerow(&["ingest", &store, &file, "--embedder", "http://127.0.0.1:1#toy"]);
     assert_eq!(run.code, 5, "{}", run.err);
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_run_and_one_bad_chunk_does_not() {
+    let many: Vec<(String, String)> =
+        (0..30).map(|row| (format!("d{row}"), format!("Anna{row} set up the firm Betula{row}"))).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    let desk =
+        Desk::new(
+            |seen, number| {
+                if number < 4 { founded(seen) } else { Reply::Status(503, "retry-after: 0\r\n", String::new()) }
+            },
+        );
+    desk.import(&many);
+    let run = desk.extract(&["--batch", "2", "--concurrency", "1"]);
+    let told = run.json();
+    let counts =
+        ["chunks", "failed_count", "remaining", "requests", "retries"].map(|name| told[name].as_u64().unwrap());
+    assert_eq!((run.code, counts), (1, [4, 8, 26, 20, 8]), "{}", run.err);
+    assert!(told["stopped"].as_str().unwrap().contains("the last 8 calls failed"), "{told}");
+    let desk = Desk::new(|seen, _| {
+        if seen.question().contains("Anna7 ") { Reply::Status(400, "", String::new()) } else { founded(seen) }
+    });
+    desk.import(&many);
+    let run = desk.extract(&["--batch", "1"]);
+    let told = run.json();
+    assert_eq!((run.code, &told["chunks"], &told["stopped"]), (1, &json!(29), &Value::Null), "{}", run.err);
 }

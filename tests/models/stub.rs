@@ -74,7 +74,7 @@ impl Stub {
                 }
                 let (seen, ends, answer) = (Arc::clone(&seen), Arc::clone(&ends), Arc::clone(&answer));
                 // A client that goes away is no failure of the server.
-                thread::spawn(move || drop(serve(stream, &seen, &ends, &*answer)));
+                thread::spawn(move || drop(serve(&stream, &seen, &ends, &*answer)));
             }
         });
         stub
@@ -97,7 +97,7 @@ impl Drop for Stub {
     }
 }
 
-fn serve(stream: TcpStream, seen: &Mutex<Vec<Seen>>, ends: &AtomicBool, answer: &Answer) -> std::io::Result<()> {
+fn serve(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, ends: &AtomicBool, answer: &Answer) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -121,7 +121,7 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Seen>>, ends: &AtomicBool, answer: 
         seen.push(request.clone());
         seen.len() - 1
     };
-    reply(&stream, answer(&request, number), ends)?;
+    reply(stream, answer(&request, number), ends)?;
     stream.shutdown(Shutdown::Both)
 }
 

@@ -84,7 +84,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let asked = pending.get(..limit.min(pending.len())).unwrap_or_default();
     let summary = Summary { model: extractor.identity().to_owned(), known: read.len() as u64, ..Summary::default() };
     let similar = Similar::of(Arc::clone(&snapshot), &read)?;
-    let mut run = Run { args, session, store: &store, progress, extractor: &extractor, marks, similar, summary };
+    let mut run =
+        Run { args, session, store: &store, progress, extractor: &extractor, marks, similar, summary, silent: None };
     run.all(&snapshot, asked)?;
     run.summary.remaining = pending.len() as u64 - run.summary.chunks;
     if run.summary.triples > 0 {
@@ -119,10 +120,12 @@ struct Run<'a> {
     marks: Marks,
     similar: Similar,
     summary: Summary,
+    /// How often in a row the server gave nothing, and what it did last.
+    silent: Option<(u32, Fault)>,
 }
 
 impl Run<'_> {
-    /// Reads chunks batch by batch. A batch that fails as a whole ends the run: the next would fail as well.
+    /// Reads chunks batch by batch, until the server seems to be gone.
     fn all(&mut self, snapshot: &Snapshot, asked: &[ChunkId]) -> Result<(), Failure> {
         let mut done = 0;
         for ids in asked.chunks(self.args.batch.into()) {
@@ -132,24 +135,27 @@ impl Run<'_> {
                 self.progress.advance(done + count, asked.len() as u64);
             });
             done += ids.len() as u64;
-            let failed = self.take(&round, answers)?;
+            self.take(&round, answers)?;
             if self.progress.cancelled() {
                 return Err(Failure::Interrupted);
             }
-            if let Some(fault) = failed {
+            if let Some((count, fault)) = &self.silent
+                && (*count >= SILENT_MAX || is_final(fault))
+            {
                 if self.summary.chunks == 0 {
-                    return Err(Failure::Model(fault));
+                    return Err(Failure::Model(fault.clone()));
                 }
-                self.summary.stopped = Some(format!("every call of a batch failed, the last one: {fault}"));
+                self.summary.stopped = Some(format!("the last {count} calls failed, the last of them: {fault}"));
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Commits what a round gave, and says so. Returns the last fault if it gave nothing but faults.
-    fn take(&mut self, round: &Round, answers: Vec<round::Answer>) -> Result<Option<Fault>, Failure> {
-        let filled = round.fill(answers, &self.marks, &mut self.similar);
+    /// Commits what a round gave, and says so.
+    fn take(&mut self, round: &Round, answers: Vec<round::Answer>) -> Result<(), Failure> {
+        let filled = round.fill(answers, &self.marks, &mut self.similar, self.silent.take());
+        self.silent = filled.silent;
         for failed in filled.failed {
             self.progress.pause(|| self.session.note(&failed));
             self.summary.failed_count += 1;
@@ -158,7 +164,7 @@ impl Run<'_> {
             }
         }
         if filled.chunks == 0 {
-            return Ok(filled.last_fault);
+            return Ok(());
         }
         let committed = self.store.commit(filled.batch)?;
         self.summary.chunks += filled.chunks;
@@ -173,12 +179,18 @@ impl Run<'_> {
             total,
             last: filled.last,
         };
-        self.progress.pause(|| self.session.print(&acknowledged, |out| acknowledged.human(out)))?;
-        Ok(None)
+        self.progress.pause(|| self.session.print(&acknowledged, |out| acknowledged.human(out)))
     }
 }
 
 const FAILED_MAX: usize = 1000;
+/// Calls in a row, each with all its attempts, after which a server is taken for gone.
+const SILENT_MAX: u32 = 8;
+
+/// Whether every other call would end so, too: no key, no right, no such model.
+fn is_final(fault: &Fault) -> bool {
+    matches!(fault, Fault::Status { code: 401 | 403 | 404, .. })
+}
 
 /// A batch that is durable.
 #[derive(Debug, Serialize)]

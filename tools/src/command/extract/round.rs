@@ -55,7 +55,8 @@ pub(super) struct Filled {
     pub dropped: u64,
     pub last: String,
     pub failed: Vec<Failed>,
-    pub last_fault: Option<Fault>,
+    /// The last fault, if the server gave nothing since: how often in a row.
+    pub silent: Option<(u32, Fault)>,
 }
 
 impl Round {
@@ -98,8 +99,15 @@ impl Round {
     }
 
     /// Puts the answers into a batch, each chunk that was read with its mark.
-    pub fn fill(&self, answers: Vec<Answer>, marks: &Marks, similar: &mut Similar) -> Filled {
-        let mut filled = Filled::default();
+    /// `silent` is what the rounds before ended with.
+    pub fn fill(
+        &self,
+        answers: Vec<Answer>,
+        marks: &Marks,
+        similar: &mut Similar,
+        silent: Option<(u32, Fault)>,
+    ) -> Filled {
+        let mut filled = Filled { silent, ..Filled::default() };
         for (work, answer) in self.0.iter().zip(answers) {
             let findings = match answer {
                 Ok(findings) => findings,
@@ -108,10 +116,14 @@ impl Round {
                 Err(fault) => {
                     let (kind, reason) = (fault.kind(), fault.to_string());
                     filled.failed.push(Failed { chunk: work.key.clone(), kind, reason });
-                    filled.last_fault = Some(fault);
+                    // Who writes nonsense is there.
+                    let is_there = matches!(fault, Fault::Content(_) | Fault::TooLarge { .. });
+                    let before = filled.silent.take().map_or(0, |(count, _)| count);
+                    filled.silent = (!is_there).then_some((before + 1, fault));
                     continue;
                 }
             };
+            filled.silent = None;
             filled.chunks += 1;
             filled.dropped += findings.dropped;
             filled.empty += u64::from(findings.relations.is_empty());
