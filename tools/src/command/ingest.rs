@@ -9,7 +9,8 @@ use hedgerow::Store;
 use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
-use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
+use crate::command::intake::files::Files;
+use crate::command::intake::{Feed, Intake, Rejections, Tally};
 use crate::command::models::EmbedderChoice;
 use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
@@ -46,6 +47,9 @@ pub struct Args {
     embedder: EmbedderChoice,
     #[command(flatten)]
     chunks: ChunkArgs,
+    /// What encrypted PDF files open with; without it the empty password is tried
+    #[arg(long, value_name = "PASSWORD")]
+    password: Option<String>,
 }
 
 /// Runs the command.
@@ -72,7 +76,8 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         progress: &progress,
         session,
     };
-    let read = |feed: &mut Feed<'_>| listing.files.iter().try_for_each(|file| files::read_file(file, feed));
+    let mut files = Files { password: args.password.clone(), ..Files::default() };
+    let read = |feed: &mut Feed<'_>| listing.files.iter().try_for_each(|file| files.read(file, feed));
     let tally = intake.run(read, &mut rejections, |_| Ok(()))?;
     progress.say("linking");
     store.refresh(&progress)?;

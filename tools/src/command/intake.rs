@@ -2,6 +2,7 @@
 
 mod feed;
 pub mod files;
+pub mod reader;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};

@@ -18,6 +18,7 @@ mod ingest;
 mod intake;
 mod ls;
 mod models;
+mod read_documents;
 mod render;
 mod repair;
 mod restore;
@@ -113,6 +114,8 @@ enum Command {
     Durability(durability::Args),
     Repair(repair::Args),
     Salvage(salvage::Args),
+    #[command(name = intake::reader::COMMAND, hide = true)]
+    ReadDocuments(read_documents::Args),
 }
 
 impl Command {
@@ -139,6 +142,7 @@ impl Command {
             Command::Durability(args) => durability::run(args, session),
             Command::Repair(args) => repair::run(args, session),
             Command::Salvage(args) => salvage::run(args, session),
+            Command::ReadDocuments(_) => read_documents::run(),
         }
     }
 
@@ -165,7 +169,8 @@ impl Command {
             | Command::Stats(_)
             | Command::Verify(_)
             | Command::Durability(_)
-            | Command::Salvage(_) => false,
+            | Command::Salvage(_)
+            | Command::ReadDocuments(_) => false,
         }
     }
 
@@ -190,7 +195,7 @@ impl Command {
             Command::Restore(args) => Some(&args.file),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
-            Command::Durability(_) => None,
+            Command::Durability(_) | Command::ReadDocuments(_) => None,
             Command::Repair(args) => Some(&args.store),
             Command::Salvage(args) => Some(&args.store),
         }

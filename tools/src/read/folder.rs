@@ -1,18 +1,20 @@
 //! The files below a path, in the order of their keys.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use crate::read::document::{ENDINGS_READ, Format, unread_kind};
 
 /// What a file is read as, told by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// `.txt`
     Text,
-    /// `.md`, `.markdown`
-    Markdown,
     /// `.jsonl`, `.ndjson`: one document a line.
     JsonLines,
+    /// Anything else that is read.
+    Document(Format),
 }
 
 impl FileKind {
@@ -22,9 +24,8 @@ impl FileKind {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             "txt" => Some(FileKind::Text),
-            "md" | "markdown" => Some(FileKind::Markdown),
             "jsonl" | "ndjson" => Some(FileKind::JsonLines),
-            _ => None,
+            ending => Format::of_ending(ending).map(FileKind::Document),
         }
     }
 }
@@ -73,15 +74,31 @@ pub fn files(path: &Path) -> io::Result<Listing> {
         while let Some((folder, key)) = folders.pop() {
             listing.read_folder(&folder, &key, &mut folders);
         }
-    } else if let Some(kind) = FileKind::of(path) {
-        listing.files.push(FoundFile { path: path.to_owned(), key, kind });
     } else {
-        listing
-            .reject(path, "its name does not end in .txt, .md, .markdown, .jsonl or .ndjson; rename it if it is text");
+        let start = first_bytes(path);
+        match FileKind::of(path).or_else(|| Format::of_bytes(&start).map(FileKind::Document)) {
+            Some(kind) => listing.files.push(FoundFile { path: path.to_owned(), key, kind }),
+            None => listing.reject(path, &reason(path, &start)),
+        }
     }
     listing.files.sort_by(|a, b| a.key.cmp(&b.key));
     listing.rejected.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listing)
+}
+
+/// Bytes that tell what a file is whose name does not; none where it cannot be read, which its reader will say.
+fn first_bytes(path: &Path) -> Vec<u8> {
+    let mut start = Vec::new();
+    if path.is_file() {
+        File::open(path).and_then(|file| file.take(1024).read_to_end(&mut start)).ok();
+    }
+    start
+}
+
+/// Why a file that was named is not read.
+fn reason(path: &Path, start: &[u8]) -> String {
+    let known = unread_kind(path, start).map(|refusal| refusal.to_string());
+    known.unwrap_or_else(|| format!("its name does not end in {ENDINGS_READ}; rename it if it is text"))
 }
 
 impl Listing {
@@ -161,6 +178,7 @@ mod tests {
     use std::path::PathBuf;
     use std::{fs, io};
 
+    use crate::read::document::Format;
     use crate::read::folder::{FileKind, Listing, files};
 
     /// A folder of this test's own, removed when it ends.
@@ -198,7 +216,10 @@ mod tests {
         let inner = files(&folder.0.join("a/b/..")).unwrap();
         assert_eq!(folder.keys(&inner), ["a/b/deep.jsonl", "a/z.MD"]);
         let single = files(&folder.0.join("a/z.MD")).unwrap();
-        assert_eq!((single.files[0].key.as_str(), single.files[0].kind), ("z.MD", FileKind::Markdown));
+        assert_eq!(
+            (single.files[0].key.as_str(), single.files[0].kind),
+            ("z.MD", FileKind::Document(Format::Markdown))
+        );
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Bytes of a file to text: the encoding is told by a byte order mark, by zero bytes, or by what decodes.
+//! Bytes of a file to text: the encoding is told by a byte order mark, by zero bytes, or by what the letters are.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{ISO_2022_JP, WINDOWS_1252};
 
 /// Why bytes are not read as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +33,8 @@ pub enum Unreadable {
     },
 }
 
-/// Decodes UTF-8, UTF-16 (with a byte order mark or told by its zero bytes), UTF-32 with a mark, else Windows-1252.
+/// Decodes UTF-8, UTF-16 and UTF-32 (with a byte order mark or told by their zero bytes), else the encoding that the
+/// letters make likely, such as Windows-1252, which agrees with Latin-1 on all letters.
 ///
 /// # Errors
 /// When the bytes hold no text, are binary, or break the encoding that they are marked with.
@@ -53,10 +57,10 @@ fn decode_any(bytes: &[u8]) -> Result<String, Unreadable> {
             Ok(text) => Ok(text.to_owned()),
             Err(error) => Err(Unreadable::Malformed { encoding: "UTF-8", offset: 3 + error.valid_up_to() }),
         },
-        _ if bytes.contains(&0) => utf16_unmarked(bytes),
+        _ if bytes.contains(&0) => utf32_unmarked(bytes).map_or_else(|| utf16_unmarked(bytes), Ok),
         _ => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(text.to_owned()),
-            Err(_) => windows1252(bytes),
+            Ok(text) => Ok(escaped(bytes).unwrap_or_else(|| text.to_owned())),
+            Err(_) => detected(bytes),
         },
     }
 }
@@ -91,12 +95,16 @@ fn utf16_unmarked(bytes: &[u8]) -> Result<String, Unreadable> {
         // East Asian text has few such units, and units such as U+3000 besides.
         _ if odd > 3 * even => &LITTLE,
         _ if even > 3 * odd => &BIG,
-        _ => return Err(binary(bytes, |byte| byte == 0)),
+        _ => return Err(zero(bytes)),
     };
     match utf16(bytes, 0, encoding) {
         Ok(text) if !text.chars().any(is_control) => Ok(text),
-        _ => Err(binary(bytes, |byte| byte == 0)),
+        _ => Err(zero(bytes)),
     }
+}
+
+fn zero(bytes: &[u8]) -> Unreadable {
+    Unreadable::Binary { byte: 0, offset: bytes.iter().position(|&byte| byte == 0).unwrap_or(0) }
 }
 
 fn utf32(bytes: &[u8], unit: fn([u8; 4]) -> u32, encoding: &'static str) -> Result<String, Unreadable> {
@@ -109,35 +117,57 @@ fn utf32(bytes: &[u8], unit: fn([u8; 4]) -> u32, encoding: &'static str) -> Resu
     if rest.is_empty() { Ok(text) } else { Err(malformed(units.len())) }
 }
 
-/// Windows-1252 agrees with Latin-1 on all letters and has quotes and dashes where Latin-1 has controls.
-fn windows1252(bytes: &[u8]) -> Result<String, Unreadable> {
-    let letter = |byte: u8| match byte {
-        0x80..=0x9F => WINDOWS_1252.get(usize::from(byte - 0x80)).copied().unwrap_or_default(),
-        _ => char::from(byte),
+/// No letter needs the upper byte of four, and most need only the lowest.
+fn utf32_unmarked(bytes: &[u8]) -> Option<String> {
+    let (units, _) = bytes.as_chunks::<4>();
+    let has_upper = |place: usize| units.iter().any(|unit| unit[place] != 0);
+    let decoded = match (has_upper(0), has_upper(3)) {
+        (true, false) => utf32(bytes, u32::from_le_bytes, "UTF-32 (little-endian)"),
+        (false, true) => utf32(bytes, u32::from_be_bytes, "UTF-32 (big-endian)"),
+        _ => return None,
     };
-    let is_foreign = |byte| is_control(letter(byte));
-    if bytes.iter().any(|&byte| is_foreign(byte)) {
-        return Err(binary(bytes, is_foreign));
-    }
-    Ok(bytes.iter().map(|&byte| letter(byte)).collect())
+    decoded.ok().filter(|text| !text.chars().any(is_control))
 }
 
-fn binary(bytes: &[u8], is_foreign: impl Fn(u8) -> bool) -> Unreadable {
-    let found = bytes.iter().enumerate().find(|&(_, &byte)| is_foreign(byte));
-    let (offset, &byte) = found.unwrap_or((0, &0));
+/// Text in ISO-2022-JP is ASCII with escapes.
+fn escaped(bytes: &[u8]) -> Option<String> {
+    if !bytes.is_ascii() || !bytes.contains(&0x1B) {
+        return None;
+    }
+    let text = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)?;
+    (!text.chars().any(is_control)).then(|| text.into_owned())
+}
+
+/// The encoding that makes the likeliest letters of the bytes, without errors.
+fn detected(bytes: &[u8]) -> Result<String, Unreadable> {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let is_foreign = |byte: &u8| byte.is_ascii() && is_control(char::from(*byte));
+    if bytes.iter().any(is_foreign) {
+        return Err(binary(bytes));
+    }
+    [encoding, WINDOWS_1252]
+        .into_iter()
+        .filter_map(|encoding| encoding.decode_without_bom_handling_and_without_replacement(bytes))
+        .find(|text| !text.chars().any(is_control))
+        .map(std::borrow::Cow::into_owned)
+        .ok_or_else(|| binary(bytes))
+}
+
+/// Why bytes that are in no encoding are not read: names the first that no text has.
+#[must_use]
+pub fn binary(bytes: &[u8]) -> Unreadable {
+    let letter = |byte: u8| WINDOWS_1252.decode_without_bom_handling(&[byte]).0.chars().next().unwrap_or_default();
+    let found = bytes.iter().enumerate().find(|&(_, &byte)| byte == 0 || is_control(letter(byte)));
+    let (offset, &byte) =
+        found.or_else(|| bytes.iter().enumerate().find(|&(_, byte)| !byte.is_ascii())).unwrap_or((0, &0));
     Unreadable::Binary { byte, offset }
 }
 
 fn is_control(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{C}')
 }
-
-/// The letters of 0x80 to 0x9F; NUL where there is none.
-#[rustfmt::skip]
-const WINDOWS_1252: [char; 32] = [
-    '€', '\0', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\0', 'Ž', '\0',
-    '\0', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\0', 'ž', 'Ÿ',
-];
 
 #[cfg(test)]
 mod tests {
@@ -171,7 +201,30 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_windows_1252() {
+    fn zero_bytes_tell_utf_32_without_a_mark() {
+        let unmarked =
+            |unit: fn(u32) -> [u8; 4]| TEXT.chars().flat_map(|letter| unit(letter.into())).collect::<Vec<u8>>();
+        assert_eq!(decode(&unmarked(u32::to_le_bytes)).as_deref(), Ok(TEXT));
+        assert_eq!(decode(&unmarked(u32::to_be_bytes)).as_deref(), Ok(TEXT));
+    }
+
+    #[test]
+    fn encodings_of_other_scripts_are_told_by_their_letters() {
+        for (encoding, text) in [
+            (encoding_rs::WINDOWS_1251, "Москва — столица России, крупнейший по численности населения город."),
+            (encoding_rs::SHIFT_JIS, "日本語の文章を読むための簡単な試験です。"),
+            (encoding_rs::ISO_2022_JP, "日本語の文章を読むための簡単な試験です。"),
+            (encoding_rs::GB18030, "这是一个用来测试编码检测的中文句子。"),
+            (encoding_rs::WINDOWS_1253, "Η Αθήνα είναι η πρωτεύουσα της Ελλάδας."),
+        ] {
+            let (bytes, _, had_errors) = encoding.encode(text);
+            assert!(!had_errors);
+            assert_eq!(decode(&bytes).as_deref(), Ok(text), "{}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn western_text_is_windows_1252() {
         assert_eq!(decode(b"caf\xE9 \x93so\x94 \x80 5").as_deref(), Ok("café “so” € 5"));
     }
 

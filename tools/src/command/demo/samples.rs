@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::command::intake::{Feed, Origin, files};
 use crate::failure::Failure;
+use crate::read::document::Format;
 use crate::read::folder::FileKind;
 use crate::read::lines::Lines;
 
@@ -50,7 +51,7 @@ pub(super) static STORIES: [Story; 2] = [
 pub(super) fn read(feed: &mut Feed<'_>) -> Result<(), Failure> {
     for (key, text) in AIRLINE {
         let origin = Origin { file: key.into(), line: None };
-        feed.document(origin, files::text_document(FileKind::Markdown, key, key, text))?;
+        feed.document(origin, files::text_document(FileKind::Document(Format::Markdown), key, key, text))?;
     }
     files::read_lines(Lines::new(PINK_FLOYD.as_bytes()), Path::new("pink-floyd.jsonl"), feed)
 }

@@ -106,6 +106,12 @@ impl<'p> Feed<'p> {
         if self.batch.rejected.len() >= self.documents_max { self.flush() } else { self.go_on() }
     }
 
+    /// Whether the command is to end.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.progress.cancelled()
+    }
+
     /// So many more bytes of the input were read.
     pub fn read(&mut self, bytes: u64) {
         self.batch.bytes_read += bytes;

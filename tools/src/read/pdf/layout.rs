@@ -1,0 +1,308 @@
+//! From letters and their places to lines in reading order: columns are told from tables and read one after the other.
+
+use std::cmp::Ordering;
+
+/// A letter, or some that are drawn as one, on a page whose origin is its upper left corner.
+#[derive(Clone, Debug)]
+pub struct Glyph {
+    text: String,
+    /// Which way up it stands: 0 for upright, then quarters of a turn.
+    turn: u8,
+    x: f64,
+    y: f64,
+    width: f64,
+    size: f64,
+}
+
+/// A line of text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its words.
+    pub text: String,
+    /// The size of its letters.
+    pub size: f64,
+    /// Whether a paragraph begins with it.
+    pub is_paragraph: bool,
+}
+
+/// Letters that follow one another on a line without a wide gap.
+#[derive(Clone, Debug)]
+struct Run {
+    text: String,
+    left: f64,
+    right: f64,
+    y: f64,
+    size: f64,
+}
+
+/// A gap that is a space, as a share of the size of the letters.
+const SPACE: f64 = 0.17;
+
+/// A gap that parts runs: between columns, between the cells of a table.
+const GAP: f64 = 1.1;
+
+/// The least width of the space between columns, as a share of the size of the letters.
+const GUTTER: f64 = 0.8;
+
+/// Rows with text on both sides that make columns.
+const COLUMN_ROWS: usize = 4;
+
+/// Characters of a row on each side, on the average, that make columns; the cells of a table have fewer.
+const COLUMN_CHARACTERS: usize = 16;
+
+/// Columns in columns: a page has few, and each level looks at all of its rows.
+const DEPTH_MAX: usize = 8;
+
+impl Glyph {
+    /// A letter at `at`, whose line runs `along`; `advance` is its width in thousandths of its size.
+    #[must_use]
+    pub fn new(text: String, at: (f64, f64), along: (f64, f64), size: f64, advance: f64) -> Glyph {
+        let width = advance * along.0.hypot(along.1);
+        // Turned so that all lines run to the right.
+        let (turn, x, y) = if along.0.abs() >= along.1.abs() {
+            if along.0 >= 0.0 { (0, at.0, at.1) } else { (2, -at.0, -at.1) }
+        } else if along.1 < 0.0 {
+            (1, -at.1, at.0)
+        } else {
+            (3, at.1, -at.0)
+        };
+        Glyph { text, turn, x, y, width, size }
+    }
+}
+
+/// The lines of a page: upright text first, then what is turned.
+#[must_use]
+pub fn lines(glyphs: Vec<Glyph>) -> Vec<Line> {
+    let mut by_turn: [Vec<Glyph>; 4] = Default::default();
+    for glyph in glyphs {
+        if let Some(turned) = by_turn.get_mut(usize::from(glyph.turn)) {
+            turned.push(glyph);
+        }
+    }
+    by_turn.sort_by_key(|glyphs| std::cmp::Reverse(glyphs.len()));
+    let mut lines = Vec::new();
+    for glyphs in by_turn {
+        order(rows(runs(glyphs)), 0, &mut lines);
+    }
+    lines
+}
+
+/// Joins letters that were written one after the other.
+fn runs(glyphs: Vec<Glyph>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut is_spaced = false;
+    for glyph in glyphs {
+        let is_blank = glyph.text.trim().is_empty();
+        if let Some(run) = runs.last_mut() {
+            let (gap, size) = (glyph.x - run.right, run.size.max(glyph.size));
+            let is_same_size = (run.size - glyph.size).abs() <= 0.6 * size;
+            let is_near = (glyph.y - run.y).abs() <= 0.35 * size && gap > -0.4 * size && gap < GAP * size;
+            if is_near && is_same_size {
+                if is_blank {
+                    is_spaced = true;
+                    continue;
+                }
+                if is_spaced || gap > SPACE * size {
+                    run.text.push(' ');
+                }
+                is_spaced = false;
+                run.text.push_str(&glyph.text);
+                run.right = run.right.max(glyph.x + glyph.width);
+                continue;
+            }
+        }
+        is_spaced = false;
+        if !is_blank {
+            let Glyph { text, x, y, width, size, .. } = glyph;
+            runs.push(Run { text, left: x, right: x + width, y, size });
+        }
+    }
+    runs
+}
+
+/// Runs on the same height, from the top down, each row from left to right.
+fn rows(mut runs: Vec<Run>) -> Vec<Vec<Run>> {
+    runs.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.left.total_cmp(&b.left)));
+    let mut rows: Vec<Vec<Run>> = Vec::new();
+    for run in runs {
+        let is_same = rows.last().and_then(|row| row.first()).is_some_and(|first| {
+            // Indices and exponents belong to the line that they stand at.
+            (run.y - first.y).abs() <= 0.4 * first.size.max(run.size)
+        });
+        match rows.last_mut().filter(|_| is_same) {
+            Some(row) => row.push(run),
+            None => rows.push(vec![run]),
+        }
+    }
+    for row in &mut rows {
+        row.sort_by(|a, b| a.left.total_cmp(&b.left));
+    }
+    rows
+}
+
+/// A span of rows that have the same free space from top to bottom.
+#[derive(Clone, Copy, Debug)]
+struct Band {
+    first: usize,
+    end: usize,
+    x: f64,
+    both: usize,
+}
+
+/// Writes rows in reading order: what stands above columns, the columns one by one, what stands below.
+fn order(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
+    let band = if depth < DEPTH_MAX { band(&rows) } else { None };
+    let Some(Band { first, end, x, .. }) = band else {
+        return write(&rows, lines);
+    };
+    let mut rows = rows.into_iter();
+    let above: Vec<Vec<Run>> = rows.by_ref().take(first).collect();
+    let beside: Vec<Vec<Run>> = rows.by_ref().take(end - first).collect();
+    order(above, depth + 1, lines);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for row in beside {
+        let (before, after): (Vec<Run>, Vec<Run>) = row.into_iter().partition(|run| run.right <= x);
+        left.extend(Some(before).filter(|row| !row.is_empty()));
+        right.extend(Some(after).filter(|row| !row.is_empty()));
+    }
+    order(left, depth + 1, lines);
+    order(right, depth + 1, lines);
+    order(rows.collect(), depth + 1, lines);
+}
+
+/// The band with the most rows that have text on both sides.
+fn band(rows: &[Vec<Run>]) -> Option<Band> {
+    let mut candidates: Vec<(f64, f64)> = Vec::new();
+    for row in rows {
+        for pair in row.windows(2) {
+            let [before, after] = pair else { continue };
+            let gap = (before.right, after.left);
+            let is_known = |known: &(f64, f64)| (known.0 - gap.0).abs() < 2.0 && (known.1 - gap.1).abs() < 2.0;
+            if gap.1 - gap.0 >= GUTTER * before.size.min(after.size) && !candidates.iter().any(is_known) {
+                candidates.push(gap);
+            }
+        }
+        if candidates.len() > CANDIDATES_MAX {
+            break;
+        }
+    }
+    let bands = candidates.into_iter().filter_map(|gap| grown(rows, gap));
+    bands.max_by(|a, b| a.both.cmp(&b.both).then_with(|| b.x.partial_cmp(&a.x).unwrap_or(Ordering::Equal)))
+}
+
+/// Gaps that are tried on a page.
+const CANDIDATES_MAX: usize = 400;
+
+/// The longest span of rows in which the middle of this gap is free, if it parts columns.
+fn grown(rows: &[Vec<Run>], gap: (f64, f64)) -> Option<Band> {
+    let middle = f64::midpoint(gap.0, gap.1);
+    let mut best: Option<Band> = None;
+    let mut first = 0;
+    while first < rows.len() {
+        let is_free = |row: &Vec<Run>| {
+            let size = row.first().map_or(0.0, |run| run.size);
+            row.iter().all(|run| run.right <= middle - 0.2 * size || run.left >= middle + 0.2 * size)
+        };
+        let length = rows.iter().skip(first).take_while(|row| is_free(row)).count();
+        if let Some(band) = columns(rows, first, first + length, middle)
+            && best.is_none_or(|best| band.both > best.both)
+        {
+            best = Some(band);
+        }
+        first += length + 1;
+    }
+    best
+}
+
+/// Whether rows are columns left and right of `x`: enough of them have text on both sides, and enough of it.
+fn columns(rows: &[Vec<Run>], first: usize, end: usize, x: f64) -> Option<Band> {
+    let side = |row: &[Run], is_left: bool| -> usize {
+        row.iter().filter(|run| (run.right <= x) == is_left).map(|run| run.text.chars().count()).sum()
+    };
+    let sides: Vec<(usize, usize)> =
+        rows.get(first..end)?.iter().map(|row| (side(row, true), side(row, false))).collect();
+    let both = sides.iter().filter(|(left, right)| *left > 0 && *right > 0).count();
+    let average = |letters: usize, rows: usize| letters.checked_div(rows).unwrap_or(0);
+    let left = average(sides.iter().map(|side| side.0).sum(), sides.iter().filter(|side| side.0 > 0).count());
+    let right = average(sides.iter().map(|side| side.1).sum(), sides.iter().filter(|side| side.1 > 0).count());
+    if both < COLUMN_ROWS || left.min(right) < COLUMN_CHARACTERS {
+        return None;
+    }
+    // What stands above or below the columns on one side only is a title or a foot of the page.
+    let size = |row: &[Run]| row.first().map_or(0.0, |run| run.size);
+    let middle = size(rows.get(first + (end - first) / 2)?);
+    let is_other = |row: &Vec<Run>| (size(row) - middle).abs() > 0.1 * middle;
+    let is_one_sided = |index: usize| sides.get(index - first).is_some_and(|(left, right)| *left == 0 || *right == 0);
+    let (mut top, mut bottom) = (first, end);
+    while top < bottom && is_one_sided(top) && is_other(rows.get(top)?) {
+        top += 1;
+    }
+    while bottom > top && is_one_sided(bottom - 1) && is_other(rows.get(bottom - 1)?) {
+        bottom -= 1;
+    }
+    Some(Band { first: top, end: bottom, x, both })
+}
+
+/// Writes the rows of one column as lines.
+fn write(rows: &[Vec<Run>], lines: &mut Vec<Line>) {
+    let left = rows.iter().flatten().map(|run| run.left).fold(f64::INFINITY, f64::min);
+    let right = rows.iter().flatten().map(|run| run.right).fold(f64::NEG_INFINITY, f64::max);
+    let mut pitches: Vec<f64> =
+        rows.windows(2).filter_map(|pair| Some(pair.get(1)?.first()?.y - pair.first()?.first()?.y)).collect();
+    pitches.sort_by(f64::total_cmp);
+    let pitch = pitches.get(pitches.len() / 2).copied().unwrap_or(0.0);
+    let mut before: Option<(f64, f64, f64)> = None;
+    for row in rows {
+        let Some(first) = row.first() else { continue };
+        let size = row.iter().max_by_key(|run| run.text.len()).map_or(first.size, |run| run.size);
+        let end = row.last().map_or(first.right, |run| run.right);
+        let is_paragraph = before.is_none_or(|(y, before_size, before_end)| {
+            let is_apart = first.y - y > 1.35 * pitch.max(size);
+            let is_other = (size - before_size).abs() > 0.08 * size;
+            // A line that ends early, or begins further in than its neighbours.
+            let is_indented = first.left - left > 0.9 * size && first.left - left < 4.0 * size;
+            let is_short = right - before_end > 0.25 * (right - left);
+            is_apart || is_other || (is_indented && !is_short) || is_short
+        });
+        before = Some((first.y, size, end));
+        lines.push(Line { text: row_text(row), size, is_paragraph });
+    }
+}
+
+/// The words of a row. Scripts that run to the left are drawn in the order in which they are seen, and turned around.
+fn row_text(row: &[Run]) -> String {
+    let mut text = String::new();
+    let mut end = f64::INFINITY;
+    for run in row {
+        if run.left - end > SPACE * run.size {
+            text.push(' ');
+        }
+        text.push_str(&run.text);
+        end = run.right;
+    }
+    let leftward =
+        text.chars().filter(|letter| matches!(letter, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FEFC}')).count();
+    if 2 * leftward > text.chars().filter(|letter| letter.is_alphabetic()).count() {
+        return text.chars().rev().collect();
+    }
+    text
+}
+
+/// Appends a line to a paragraph: a word that a hyphen cuts is put together, and scripts without spaces get none.
+pub fn join(block: &mut String, line: &str) {
+    let starts_small = line.chars().next().is_some_and(char::is_lowercase);
+    let mut ends = block.chars().rev();
+    let is_cut =
+        matches!(ends.next(), Some('-' | '\u{AD}' | '\u{2010}')) && ends.next().is_some_and(char::is_lowercase);
+    if is_cut && starts_small {
+        block.pop();
+    } else if !(block.chars().next_back().is_some_and(is_spaceless) && line.chars().next().is_some_and(is_spaceless)) {
+        block.push(' ');
+    }
+    block.push_str(line);
+}
+
+/// Chinese and Japanese, which are written without spaces.
+fn is_spaceless(letter: char) -> bool {
+    matches!(letter, '\u{3000}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FFEF}')
+}
