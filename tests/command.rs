@@ -36,34 +36,34 @@ fn run(arguments: &[&str]) -> Run {
 
 /// Runs the command with `--json` and reads its last line.
 #[track_caller]
-fn told(arguments: &[&str]) -> Value {
+pub fn told(arguments: &[&str]) -> Value {
     let run = run(&[arguments, &["--json"]].concat());
     assert_eq!(run.code, 0, "{arguments:?}: {}", run.err);
     run.json()
 }
 
 /// A folder with these files in it, and the path of a store beside it.
-struct Folder {
+pub struct Folder {
     folder: TempDir,
 }
 
 impl Folder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { folder: TempDir::new().expect("there is room for a temporary folder") }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("the path is text").to_owned()
     }
 
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = PathBuf::from(self.path(name));
         fs::create_dir_all(path.parent().expect("it has a parent")).expect("the folder can be made");
         fs::write(&path, bytes).expect("the file can be written");
         self.path(name)
     }
 
-    fn store(&self) -> String {
+    pub fn store(&self) -> String {
         self.path("store")
     }
 }

@@ -8,6 +8,7 @@ mod compaction;
 mod corpus;
 mod damage;
 mod distance_oracle;
+mod documents;
 mod durability;
 mod edges;
 mod eval;

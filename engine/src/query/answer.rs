@@ -39,6 +39,10 @@ pub struct Passage {
     pub title: String,
     /// Where its document came from.
     pub source: String,
+    /// The headings that it stands under, from the outermost, joined by ` > `; may be empty.
+    pub heading: String,
+    /// The page that it begins on, from 1; none where there are no pages.
+    pub page: Option<u64>,
     /// First byte in the document's text.
     pub start: u32,
     /// One past the last byte.

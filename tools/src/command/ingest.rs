@@ -22,19 +22,20 @@ use crate::session::{RejectedRecord, Session};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Folders are read with all folders in them; hidden files and folders, whose names begin with a dot, are passed over \
-unless they are PATH themselves. A .txt or .md file is a document; its key is its path from the folder that \
-holds PATH on, so `hedgerow ingest s docs/guide` gives guide/start.md.
+unless they are PATH themselves. Read are .txt .md .rst .org .html .pdf .docx .odt .pptx .epub .eml .rtf .csv .tsv; a \
+file is a document, and its key is its path from the folder that holds PATH on, so `hedgerow ingest s docs/guide` gives \
+guide/start.md. A .jsonl file holds a document a line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \
+\"chunks\"?: [{\"text\", \"metadata\"}]}; other fields become metadata.
 
-The title of a .md file is the `title:` of its front matter, else its first `# ` heading, else the file's name; that of \
-a .txt file is a short first line above a blank one. Front matter is no text; it is kept as metadata. A .jsonl file \
-holds a document a line: {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}; \
-other fields become metadata.
+Chunks keep their headings and pages. Tables become segments of ten rows that repeat the header. Front matter is no \
+text; it is kept as metadata. Of a page of HTML the main content counts. Scanned PDF files have no text and are \
+rejected, as is what breaks its format; a file that makes its reader fail, hang or run out of memory harms nothing else.
 
 Text is cut at sections, paragraphs, sentences or words into chunks of at most 1,000 characters that overlap by 100, \
 unless --chunker, --chunk-size or --chunk-overlap say otherwise. What is in the store just so is not read again. Documents whose files are gone stay until `hedgerow rm` removes them.
 
 Example:
-  hedgerow ingest notes.hedgerow ~/notes handbook.md")]
+  hedgerow ingest notes.hedgerow ~/notes handbook.pdf")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,

@@ -232,9 +232,10 @@ mod tests {
 
     #[test]
     fn parts_stand_under_headings_and_tables_repeat_their_header() {
-        let rows: String = (1..=12).map(|number| format!("| {number} | *n* `{number}` |\n")).collect();
+        let rows: Vec<String> = (1..=12).map(|number| format!("| {number} | *n* `{number}` |")).collect();
+        let rows = rows.join("\n");
         let text = format!(
-            "# T\n\nIntro\n\n## One\nText\n> # Quoted\n\n| No | Name |\n|---|---|\n{rows}\nAfter\n\nTwo\n---\n\n```\n# code\n```\n"
+            "# T\n\nIntro\n\n## One\nText\n> # Quoted\n\n| No | Name |\n|---|---|\n{rows}\n\nAfter\n\nTwo\n---\n\n```\n# code\n```\n"
         );
         let document = read(&text, "x").unwrap();
         let parts: Vec<(&str, PartKind, &str)> = document

@@ -120,13 +120,13 @@ impl Table {
 
 /// The smallest and the largest of cells that are all numbers, as they are written.
 fn number_range<'c>(cells: impl Iterator<Item = &'c String>) -> Option<String> {
-    let mut range: Option<((f64, &str), (f64, &str))> = None;
+    let mut range: Option<[(f64, &str); 2]> = None;
     for cell in cells {
         let cell = (number(cell)?, cell.as_str());
-        let (least, most) = range.unwrap_or((cell, cell));
-        range = Some((if cell.0 < least.0 { cell } else { least }, if cell.0 > most.0 { cell } else { most }));
+        let [least, most] = range.unwrap_or([cell, cell]);
+        range = Some([if cell.0 < least.0 { cell } else { least }, if cell.0 > most.0 { cell } else { most }]);
     }
-    let ((_, least), (_, most)) = range?;
+    let [(_, least), (_, most)] = range?;
     Some(if least == most { least.to_owned() } else { format!("{least} to {most}") })
 }
 

@@ -5,6 +5,7 @@ use crate::query::answer::{Legs, Passage, Role, Step};
 use crate::query::ask::beside::Beside;
 use crate::query::ask::plan::Plan;
 use crate::query::ask::walk::LinkKind;
+use crate::query::node;
 use hedgerow_format::{ChunkId, EntitySlot};
 
 /// Bytes that a passage takes beside its text: two blocks of text, fields and path.
@@ -30,6 +31,8 @@ impl Plan<'_, '_> {
             document: document.key()?.to_owned(),
             title: document.title()?.to_owned(),
             source: document.source()?.to_owned(),
+            heading: chunk.heading()?.to_owned(),
+            page: node::object(chunk.metadata()?).get("page").and_then(serde_json::Value::as_u64),
             start: chunk.range().start,
             end: chunk.range().end,
             tokens: text.len().div_ceil(4),

@@ -18,7 +18,7 @@ use crate::read::document::{Format, Parsed};
 pub const COMMAND: &str = "read-documents";
 
 /// How long the reading of one file may take.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How often a wait looks whether it was cancelled.
 const GLANCE: Duration = Duration::from_millis(50);

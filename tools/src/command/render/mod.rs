@@ -151,6 +151,12 @@ fn passage_block(out: &mut dyn Write, context: &Context, passage: &Passage, numb
     writeln!(out, "{number:>2}  {title}{score}")?;
     let mut place =
         format!("{} · bytes {}–{}", passage.key, grouped(passage.start.into()), grouped(passage.end.into()));
+    if let Some(page) = passage.page {
+        place = format!("{place} · page {}", grouped(page));
+    }
+    if !passage.heading.is_empty() {
+        place = format!("{place} · under {}", passage.heading);
+    }
     if !passage.source.is_empty() && passage.source != passage.document {
         place = format!("{place} · from {}", passage.source);
     }
@@ -293,6 +299,8 @@ mod tests {
             document: key.to_owned(),
             title: title.to_owned(),
             source: String::new(),
+            heading: String::new(),
+            page: None,
             start: 0,
             end: 1200,
             text: "A hedgerow is a line of shrubs. ".repeat(60),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use hedgerow::Part;
 use serde_json::{Map, Value};
 
 use crate::read::archive::Archive;
@@ -36,8 +37,26 @@ pub fn read(bytes: &[u8]) -> Result<Parsed, Refusal> {
     }
     let (named, metadata) = properties(&mut archive, "docProps/core.xml", FORMAT)?;
     let title = if walk.title.is_empty() { named } else { walk.title };
-    let (text, parts) = walk.composer.finish();
+    let has_rendered_breaks = walk.has_rendered_breaks;
+    let (text, mut parts) = walk.composer.finish();
+    if !has_rendered_breaks && has_long_page(&parts) {
+        // Only some of the breaks were marked by hand, so none of the numbers is right.
+        for part in &mut parts {
+            part.page = None;
+        }
+    }
     Ok(Parsed { title, text, parts, metadata, media_type: MEDIA_TYPE.to_owned() })
+}
+
+/// Bytes of text that no page holds.
+const PAGE_BYTES: usize = 8000;
+
+fn has_long_page(parts: &[Part]) -> bool {
+    let mut bytes: HashMap<Option<u32>, usize> = HashMap::new();
+    for part in parts {
+        *bytes.entry(part.page).or_default() += part.range.len();
+    }
+    bytes.values().any(|bytes| *bytes > PAGE_BYTES)
 }
 
 /// Title and metadata of an Office document.
@@ -115,6 +134,8 @@ fn outline_level(tag: &Tag) -> Option<u8> {
 #[derive(Debug, Default)]
 struct Paragraph {
     text: String,
+    /// The page of its first word.
+    page: Option<u32>,
     level: Option<u8>,
     is_title: bool,
     is_item: bool,
@@ -209,9 +230,18 @@ impl Walk {
 
     fn close_paragraph(&mut self) -> Result<(), Refusal> {
         let Some(paragraph) = self.paragraphs.pop() else { return Ok(()) };
-        if paragraph.text.trim().is_empty() {
-            return Ok(());
+        let Some(page) = paragraph.page else { return Ok(()) };
+        if page > 0 {
+            self.composer.page(page);
         }
+        let closed = self.put(&paragraph);
+        if page > 0 {
+            self.composer.page(self.page);
+        }
+        closed
+    }
+
+    fn put(&mut self, paragraph: &Paragraph) -> Result<(), Refusal> {
         if let Some(grid) = self.grids.last_mut().filter(|grid| !grid.is_frame) {
             grid.put(&paragraph.text);
             return Ok(());
@@ -235,7 +265,7 @@ impl Walk {
         });
     }
 
-    /// A page ends where the paragraph began; what follows is on the next.
+    /// What follows is on the next page.
     fn turn(&mut self) {
         if self.page > 0 {
             self.page += 1;
@@ -244,7 +274,13 @@ impl Walk {
     }
 
     fn push(&mut self, text: &str) {
-        self.open(|paragraph| paragraph.text.push_str(text));
+        let page = self.page;
+        self.open(|paragraph| {
+            if !text.trim().is_empty() {
+                paragraph.page.get_or_insert(page);
+            }
+            paragraph.text.push_str(text);
+        });
     }
 
     fn open(&mut self, change: impl FnOnce(&mut Paragraph)) {

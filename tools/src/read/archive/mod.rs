@@ -125,15 +125,12 @@ fn percent_decoded(path: &str) -> String {
     let mut rest = path.as_bytes();
     while let [byte, after @ ..] = rest {
         let value = after.get(..2).and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-        match value.filter(|_| *byte == b'%') {
-            Some(value) => {
-                decoded.push(value);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                decoded.push(*byte);
-                rest = after;
-            }
+        if let Some(value) = value.filter(|_| *byte == b'%') {
+            decoded.push(value);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            decoded.push(*byte);
+            rest = after;
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()

@@ -88,7 +88,7 @@ const AROUND: [&str; 3] = ["nav", "footer", "aside"];
 /// Roles of elements that surround the content.
 const ROLES_AROUND: [&str; 7] = ["navigation", "banner", "contentinfo", "search", "complementary", "menu", "dialog"];
 
-/// Classes and ids of navigation in the output of common generators: Sphinx, DocBook, mdBook, Javadoc.
+/// Classes and ids of navigation in the output of common generators: Sphinx, `DocBook`, mdBook.
 const NAMES_AROUND: [&str; 9] = [
     "navheader",
     "navfooter",

@@ -23,6 +23,8 @@ pub struct Line {
     pub size: f64,
     /// Whether a paragraph begins with it.
     pub is_paragraph: bool,
+    /// Whether it stands on its side or its head, as stamps in the margin do.
+    pub is_turned: bool,
 }
 
 /// Letters that follow one another on a line without a wide gap.
@@ -82,7 +84,10 @@ pub fn lines(glyphs: Vec<Glyph>) -> Vec<Line> {
     by_turn.sort_by_key(|glyphs| std::cmp::Reverse(glyphs.len()));
     let mut lines = Vec::new();
     for glyphs in by_turn {
+        let is_turned = glyphs.first().is_some_and(|glyph| glyph.turn != 0);
+        let first = lines.len();
         order(rows(runs(glyphs)), 0, &mut lines);
+        lines.iter_mut().skip(first).for_each(|line| line.is_turned = is_turned);
     }
     lines
 }
@@ -125,10 +130,7 @@ fn rows(mut runs: Vec<Run>) -> Vec<Vec<Run>> {
     runs.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.left.total_cmp(&b.left)));
     let mut rows: Vec<Vec<Run>> = Vec::new();
     for run in runs {
-        let is_same = rows.last().and_then(|row| row.first()).is_some_and(|first| {
-            // Indices and exponents belong to the line that they stand at.
-            (run.y - first.y).abs() <= 0.4 * first.size.max(run.size)
-        });
+        let is_same = rows.last().and_then(|row| main(row)).is_some_and(|main| is_beside(main, &run));
         match rows.last_mut().filter(|_| is_same) {
             Some(row) => row.push(run),
             None => rows.push(vec![run]),
@@ -138,6 +140,18 @@ fn rows(mut runs: Vec<Run>) -> Vec<Vec<Run>> {
         row.sort_by(|a, b| a.left.total_cmp(&b.left));
     }
     rows
+}
+
+/// The run that gives a row its height: indices, exponents and marks of notes belong to the line that they stand at.
+fn main(row: &[Run]) -> Option<&Run> {
+    row.iter().max_by(|a, b| a.size.total_cmp(&b.size).then(a.text.len().cmp(&b.text.len())))
+}
+
+/// Whether most of the lower of two letters is at the height of the other.
+fn is_beside(a: &Run, b: &Run) -> bool {
+    let top = |run: &Run| run.y - 0.75 * run.size;
+    let shared = a.y.min(b.y) - top(a).max(top(b));
+    shared > 0.5 * 0.75 * a.size.min(b.size)
 }
 
 /// A span of rows that have the same free space from top to bottom.
@@ -247,26 +261,36 @@ fn columns(rows: &[Vec<Run>], first: usize, end: usize, x: f64) -> Option<Band> 
 fn write(rows: &[Vec<Run>], lines: &mut Vec<Line>) {
     let left = rows.iter().flatten().map(|run| run.left).fold(f64::INFINITY, f64::min);
     let right = rows.iter().flatten().map(|run| run.right).fold(f64::NEG_INFINITY, f64::max);
-    let mut pitches: Vec<f64> =
-        rows.windows(2).filter_map(|pair| Some(pair.get(1)?.first()?.y - pair.first()?.first()?.y)).collect();
+    let heights: Vec<f64> = rows.iter().filter_map(|row| Some(main(row)?.y)).collect();
+    let mut pitches: Vec<f64> = heights.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).collect();
     pitches.sort_by(f64::total_cmp);
     let pitch = pitches.get(pitches.len() / 2).copied().unwrap_or(0.0);
-    let mut before: Option<(f64, f64, f64)> = None;
+    let mut before: Option<Row> = None;
     for row in rows {
-        let Some(first) = row.first() else { continue };
-        let size = row.iter().max_by_key(|run| run.text.len()).map_or(first.size, |run| run.size);
-        let end = row.last().map_or(first.right, |run| run.right);
-        let is_paragraph = before.is_none_or(|(y, before_size, before_end)| {
-            let is_apart = first.y - y > 1.35 * pitch.max(size);
-            let is_other = (size - before_size).abs() > 0.08 * size;
-            // A line that ends early, or begins further in than its neighbours.
-            let is_indented = first.left - left > 0.9 * size && first.left - left < 4.0 * size;
-            let is_short = right - before_end > 0.25 * (right - left);
-            is_apart || is_other || (is_indented && !is_short) || is_short
+        let (Some(main), Some(first), Some(last)) = (main(row), row.first(), row.last()) else { continue };
+        let (y, size) = (main.y, main.size);
+        let mut next = Row { y, size, left: first.left, right: last.right, is_paragraph: true };
+        next.is_paragraph = before.is_none_or(|before| {
+            let is_apart = y - before.y > 1.35 * pitch.max(size);
+            let is_other = (size - before.size).abs() > 0.08 * size;
+            let is_short = right - before.right > 0.25 * (right - left);
+            // The line after the first may stand further in, or further out, than that one.
+            let is_shifted = (next.left - before.left).abs() > 0.9 * size && !before.is_paragraph;
+            is_apart || is_other || is_short || is_shifted
         });
-        before = Some((first.y, size, end));
-        lines.push(Line { text: row_text(row), size, is_paragraph });
+        before = Some(next);
+        lines.push(Line { text: row_text(row), size, is_paragraph: next.is_paragraph, is_turned: false });
     }
+}
+
+/// Where a row of a column stands.
+#[derive(Clone, Copy)]
+struct Row {
+    y: f64,
+    size: f64,
+    left: f64,
+    right: f64,
+    is_paragraph: bool,
 }
 
 /// The words of a row. Scripts that run to the left are drawn in the order in which they are seen, and turned around.
@@ -290,14 +314,15 @@ fn row_text(row: &[Run]) -> String {
 
 /// Appends a line to a paragraph: a word that a hyphen cuts is put together, and scripts without spaces get none.
 pub fn join(block: &mut String, line: &str) {
-    let starts_small = line.chars().next().is_some_and(char::is_lowercase);
     let mut ends = block.chars().rev();
-    let is_cut =
-        matches!(ends.next(), Some('-' | '\u{AD}' | '\u{2010}')) && ends.next().is_some_and(char::is_lowercase);
-    if is_cut && starts_small {
+    let hyphen = ends.next().filter(|letter| matches!(letter, '-' | '\u{AD}' | '\u{2010}'));
+    let is_cut = hyphen.is_some() && ends.next().is_some_and(char::is_alphabetic);
+    let next = line.chars().next();
+    if is_cut && next.is_some_and(char::is_lowercase) {
         block.pop();
-    } else if !(block.chars().next_back().is_some_and(is_spaceless) && line.chars().next().is_some_and(is_spaceless)) {
-        block.push(' ');
+    } else if !is_cut {
+        let is_spaceless = block.chars().next_back().is_some_and(is_spaceless) && next.is_some_and(is_spaceless);
+        block.push_str(if is_spaceless { "" } else { " " });
     }
     block.push_str(line);
 }

@@ -15,6 +15,8 @@ use hayro_interpret::{
     InterpreterSettings, RenderContent, SoftMask, interpret_page,
 };
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::read::composer::Composer;
 use crate::read::document::{Parsed, Refusal};
 use crate::read::pdf::layout::{Glyph, Line};
@@ -99,8 +101,8 @@ impl Letters {
 
     fn add(&mut self, text: BfString, transform: Affine, advance: f32) {
         let text = match text {
-            BfString::Char(letter) => shown(letter).to_string(),
-            BfString::String(text) => text,
+            BfString::Char(letter) => shown(letter),
+            BfString::String(text) => text.chars().map(shown).collect(),
         };
         let (at, along) = (transform * Point::ZERO, transform * Point::new(1.0, 0.0) - transform * Point::ZERO);
         let size = 1000.0 * (transform * Point::new(0.0, 1.0) - transform * Point::ZERO).hypot();
@@ -117,13 +119,14 @@ impl Letters {
     }
 }
 
-/// Symbol fonts have their letters where no letters are; the most common are marks of lists.
-fn shown(letter: char) -> char {
+/// What a letter is to a reader: ligatures are the letters that they join; symbol fonts have their letters where none are,
+/// and the most common are marks of lists.
+fn shown(letter: char) -> String {
     match letter {
-        '\u{F0B7}' | '\u{F0A7}' => '•',
-        '\u{E000}'..='\u{F8FF}' | '\0'..='\u{1F}' | '\u{FFFD}' => ' ',
-        '\u{A0}' | '\u{AD}' if letter == '\u{A0}' => ' ',
-        letter => letter,
+        '\u{FB00}'..='\u{FB06}' => letter.nfkc().collect(),
+        '\u{F0B7}' | '\u{F0A7}' => '•'.into(),
+        '\u{E000}'..='\u{F8FF}' | '\0'..='\u{1F}' | '\u{A0}' | '\u{FFFD}' => ' '.into(),
+        letter => letter.into(),
     }
 }
 
@@ -175,6 +178,9 @@ struct Outline {
 /// Characters of a heading at most.
 const HEADING_CHARACTERS: usize = 160;
 
+/// Headings that are no titles.
+const CONTENTS: [&str; 4] = ["contents", "table of contents", "abstract", "index"];
+
 impl Outline {
     fn of(pages: &[Vec<Line>]) -> Outline {
         let mut letters: BTreeMap<i64, usize> = BTreeMap::new();
@@ -191,7 +197,10 @@ impl Outline {
     fn level(&self, line: &Line) -> Option<u8> {
         let size = half_points(line.size);
         let words = line.text.chars().filter(|letter| letter.is_alphabetic()).count();
-        let is_heading = is_larger(size, self.body) && words > 1 && line.text.chars().count() <= HEADING_CHARACTERS;
+        let is_heading = is_larger(size, self.body)
+            && words > 1
+            && !line.is_turned
+            && line.text.chars().count() <= HEADING_CHARACTERS;
         let rank = self.headings.iter().position(|heading| *heading == size).filter(|_| is_heading)?;
         Some(u8::try_from(rank + 1).unwrap_or(u8::MAX))
     }
@@ -199,14 +208,16 @@ impl Outline {
     /// The words in the largest letters of the first page.
     fn title(&self, pages: &[Vec<Line>]) -> Option<String> {
         let lines = pages.first()?;
-        let headings = || lines.iter().filter_map(|line| Some((self.level(line)?, line)));
-        let largest = headings().map(|(level, _)| level).min()?;
-        let words: Vec<&str> = headings()
-            .skip_while(|(level, _)| *level != largest)
-            .take_while(|(level, _)| *level == largest)
-            .map(|(_, line)| line.text.as_str())
+        let level = |line: &Line| self.level(line).filter(|_| !CONTENTS.contains(&line.text.to_lowercase().as_str()));
+        let largest = lines.iter().filter_map(level).min();
+        let is_largest = |line: &&Line| largest.is_some() && level(line) == largest;
+        let words: Vec<&str> = lines
+            .iter()
+            .skip_while(|line| !is_largest(line))
+            .take_while(is_largest)
+            .map(|line| line.text.as_str())
             .collect();
-        Some(words.join(" ")).filter(|title| title.chars().count() <= HEADING_CHARACTERS)
+        Some(words.join(" ")).filter(|title| !title.is_empty() && title.chars().count() <= HEADING_CHARACTERS)
     }
 
     fn write(&self, lines: &[Line], composer: &mut Composer) -> Result<(), Refusal> {
@@ -233,5 +244,5 @@ fn half_points(size: f64) -> i64 {
 }
 
 fn is_larger(size: i64, body: i64) -> bool {
-    size * 100 >= body * 115 && size > body
+    size * 100 >= body * 108 && size > body
 }
