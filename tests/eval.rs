@@ -29,8 +29,8 @@ fn path(folder: &TempDir, name: &str) -> String {
 }
 
 fn write(folder: &TempDir, name: &str, lines: &[Value]) -> String {
-    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(folder.path().join(name), lines).expect("the file can be written");
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    fs::write(folder.path().join(name), lines.join("\n")).expect("the file can be written");
     path(folder, name)
 }
 
@@ -150,7 +150,7 @@ fn what_only_similarity_connects_is_told_apart_from_what_nothing_connects() {
     let mut matrix = b"\x93NUMPY\x01\x00".to_vec();
     matrix.extend(118_u16.to_le_bytes());
     matrix.extend(format!("{header:<117}\n").into_bytes());
-    [1.0_f32, 0.0, 1.0, 0.1].iter().for_each(|component| matrix.extend(component.to_le_bytes()));
+    matrix.extend([1.0_f32, 0.0, 1.0, 0.1].map(f32::to_le_bytes).concat());
     fs::write(folder.path().join("v.npy"), matrix).expect("the file can be written");
     fs::write(folder.path().join("ids.txt"), "seed\nalone\n").expect("the file can be written");
     let (vectors, ids) = (path(&folder, "v.npy"), path(&folder, "ids.txt"));
@@ -174,7 +174,7 @@ fn gold_may_be_a_chunk() {
     };
     let found = [rank(&["a#1"]), rank(&["a#0"]), rank(&["a"]), rank(&["b"]), rank(&["b#0"]), rank(&["a#7"])];
     assert_eq!(found.map(|rank| rank > 0.0), [true, false, true, true, true, false]);
-    assert_eq!([found[0], found[2], found[4]], [1.0, 1.0, 0.5]);
+    assert_eq!([found[0], found[2], found[4]].map(f64::to_bits), [1.0_f64, 1.0, 0.5].map(f64::to_bits));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Makes questions that one passage answers, to see that a strategy does not harm ordinary search:
 //! `single_passage PASSAGES.jsonl QUESTIONS.jsonl [COUNT]`.
 //!
-//! Of each of two kinds, COUNT questions (200) are kept, those whose BLAKE3 hash of kind and passage is lowest; the same
+//! Of each of two kinds, COUNT questions (1,000) are kept, those whose BLAKE3 hash of kind and passage is lowest; the same
 //! passages give the same questions. A sentence ends at `.`, `?` or `!` before a space and a capital. A *content word* has
 //! three or more letters, digits or `_` and stands in at most one passage of twenty; being that rare takes the place of a
 //! list of stop words.
@@ -28,7 +28,7 @@ fn main() {
         eprintln!("usage: single_passage PASSAGES.jsonl QUESTIONS.jsonl [COUNT]");
         std::process::exit(2);
     };
-    let count = rest.first().map_or(200, |count| count.parse().expect("COUNT is a number"));
+    let count = rest.first().map_or(1000, |count| count.parse().expect("COUNT is a number"));
     let passages = passages_of(Path::new(passages));
     let frequencies = Frequencies::of(&passages);
     let mut out = BufWriter::new(File::create(questions).expect("QUESTIONS.jsonl can be written"));

@@ -164,3 +164,67 @@ fn only(out: &mut dyn Write, heading: &str, mark: char, context: &Context, other
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use hedgerow::{Context, Legs, Passage, Question, Role, Trace};
+
+    use crate::command::compare::{Answers, columns_max, side_by_side};
+    use crate::command::render::layout::{columns, width};
+
+    /// An answer of passages with these keys.
+    fn answer(strategy: &'static str, keys: &[&str]) -> Context {
+        let passage = |key: &&str| Passage {
+            key: format!("{key}#0"),
+            document: (*key).to_owned(),
+            title: format!("The {key} of a title that is longer than any column has room for"),
+            source: String::new(),
+            start: 0,
+            end: 9,
+            text: "A passage".to_owned(),
+            tokens: 3,
+            role: Role::Match,
+            score: 0.5,
+            legs: Legs { terms: 0.5, ..Legs::default() },
+            path: Vec::new(),
+        };
+        let passages: Vec<Passage> = keys.iter().map(passage).collect();
+        let (question, incomplete, trace) = ("Who?".to_owned(), Vec::new(), Trace::default());
+        Context { question, strategy, tokens: 3 * passages.len(), passages, incomplete, trace }
+    }
+
+    fn printed(answers: &[Context]) -> String {
+        let answers = Answers(answers.iter().map(|context| (context.strategy, context)).collect());
+        let mut out = Vec::new();
+        side_by_side(&mut out, &Question::new("Who?"), &answers).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn two_answers_stand_beside_each_other_with_marks_at_what_only_one_has() {
+        let printed = printed(&[answer("flat", &["a", "b"]), answer("graph", &["b", "c"])]);
+        assert!(printed.contains(" 1 − The a of") && printed.contains("│  2 + The c of"), "{printed}");
+        assert!(printed.contains("only graph found: 1") && printed.contains("only flat found: 1"), "{printed}");
+    }
+
+    #[test]
+    fn more_answers_than_fit_stand_in_blocks_that_all_begin_with_the_first() {
+        let names = ["flat", "one", "two", "three", "four", "five"];
+        let answers: Vec<Context> = names.iter().map(|name| answer(name, &["a", name])).collect();
+        let printed = printed(&answers);
+        let headings = printed.lines().filter(|line| line.starts_with("     flat · 6 tokens"));
+        assert_eq!(headings.count(), (names.len() - 1).div_ceil(columns_max() - 1), "{printed}");
+        assert!(printed.contains("five found and flat did not: 1"), "{printed}");
+        assert!(printed.lines().all(|line| columns(line) <= width()), "{printed}");
+    }
+
+    #[test]
+    fn answers_that_hold_the_same_are_not_listed() {
+        let same = printed(&[answer("flat", &["a", "b"]), answer("graph", &["a", "b"])]);
+        assert!(same.contains("Both found the same passages."), "{same}");
+        let turned = printed(&[answer("flat", &["a", "b"]), answer("graph", &["b", "a"])]);
+        assert!(turned.contains("Both found the same passages in another order."), "{turned}");
+        let empty = printed(&[answer("flat", &[]), answer("graph", &[])]);
+        assert!(empty.contains("The store holds no text."), "{empty}");
+    }
+}
