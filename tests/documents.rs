@@ -81,16 +81,17 @@ fn pdf(pages: &[&[(u32, u32, u32, &str)]]) -> Vec<u8> {
         objects.push(format!("<</Type/Page/Parent 2 0 R{resources}/Contents {} 0 R>>", 5 + 2 * number));
         objects.push(format!("<</Length {}>>stream\n{content}\nendstream", content.len()));
     }
-    let mut file = "%PDF-1.4\n".to_owned();
+    let mut file = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
     for (number, object) in objects.iter().enumerate() {
         places.push(format!("{:010} 00000 n \n", file.len()));
-        file += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
+        write!(file, "{} 0 obj\n{object}\nendobj\n", number + 1).expect("there is room");
     }
-    let (count, start) = (objects.len() + 1, file.len());
-    file += &format!("xref\n0 {count}\n0000000000 65535 f \n{}", places.concat());
-    file += &format!("trailer<</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
-    file.into_bytes()
+    let (count, start, places) = (objects.len() + 1, file.len(), places.concat());
+    write!(file, "xref\n0 {count}\n0000000000 65535 f \n{places}trailer<</Size {count}/Root 1 0 R>>\n")
+        .and_then(|()| write!(file, "startxref\n{start}\n%%EOF\n"))
+        .expect("there is room");
+    file
 }
 
 /// Two columns under a title, whose lines stand side by side.

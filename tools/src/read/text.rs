@@ -1,7 +1,9 @@
 //! Bytes of a file to text: the encoding is told by a byte order mark, by zero bytes, or by what the letters are.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{ISO_2022_JP, WINDOWS_1252};
+use encoding_rs::{
+    Encoding, ISO_2022_JP, ISO_8859_2, WINDOWS_1250, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258,
+};
 
 /// Why bytes are not read as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,7 +144,7 @@ fn escaped(bytes: &[u8]) -> Option<String> {
 fn detected(bytes: &[u8]) -> Result<String, Unreadable> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
-    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let encoding = western(bytes, detector.guess(None, Utf8Detection::Deny));
     let is_foreign = |byte: &u8| byte.is_ascii() && is_control(char::from(*byte));
     if bytes.iter().any(is_foreign) {
         return Err(binary(bytes));
@@ -153,6 +155,17 @@ fn detected(bytes: &[u8]) -> Result<String, Unreadable> {
         .find(|text| !text.chars().any(is_control))
         .map(std::borrow::Cow::into_owned)
         .ok_or_else(|| binary(bytes))
+}
+
+/// Windows-1252 instead of a rarer encoding of Latin letters where it has only signs, such as `£` and quotes: there are no
+/// letters that would tell the rarer one.
+fn western(bytes: &[u8], guess: &'static Encoding) -> &'static Encoding {
+    if ![WINDOWS_1250, ISO_8859_2, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258].contains(&guess) {
+        return guess;
+    }
+    let text = WINDOWS_1252.decode_without_bom_handling(bytes).0;
+    let has_letters = text.chars().any(|letter| !letter.is_ascii() && letter.is_alphabetic());
+    if has_letters { guess } else { WINDOWS_1252 }
 }
 
 /// Why bytes that are in no encoding are not read: names the first that no text has.
@@ -226,6 +239,10 @@ mod tests {
     #[test]
     fn western_text_is_windows_1252() {
         assert_eq!(decode(b"caf\xE9 \x93so\x94 \x80 5").as_deref(), Ok("café “so” € 5"));
+        assert_eq!(
+            decode(b"to lift \xA3825, not bad for a \xA32 bet").as_deref(),
+            Ok("to lift £825, not bad for a £2 bet")
+        );
     }
 
     #[test]
