@@ -3,6 +3,7 @@
 mod backup;
 #[path = "../fuzz/src/checks/mod.rs"]
 mod checks;
+mod chunkers;
 mod command;
 mod compaction;
 mod corpus;

@@ -84,7 +84,7 @@ impl Chunking {
                 let embedder = embedder.ok_or(
                     "cutting by meaning needs an embedder, and there is none; name one, or cut by another strategy",
                 )?;
-                let sections = sections::of_parts(&cut.text, &cut.parts);
+                let sections = sections::joined(&cut.text, sections::of_parts(&cut.text, &cut.parts), self.size);
                 cut.ranges = semantic::split(&cut.text, &sections, self.size.max(1), embedder, control)?;
                 return Ok(cut);
             }
