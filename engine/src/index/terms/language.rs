@@ -1,6 +1,5 @@
 //! Languages whose words are stemmed, and how the language of a passage is told: by its script and its most common words.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use hedgerow_format::name::{fold_lower_into, tokens};
@@ -55,8 +54,6 @@ const ENGLISH: &str = "the of and to in is was for that it with as on by at from
 const LOOKED_AT_BYTES: usize = 4096;
 /// Different common words of a language that a text in it has at least.
 const COMMON_MIN: u32 = 3;
-/// Common words that are known at most, in all languages together.
-const COMMON_WORDS_MAX: usize = 512;
 /// Of so many words one is common at least.
 const COMMON_SHARE: u32 = 10;
 
@@ -75,18 +72,19 @@ impl Language {
     /// its common words, one in ten words is one, and there are more of them than of any other language, English included.
     /// Greek and Tamil are told by script: most words are written in it.
     pub fn of(text: &str) -> Option<Self> {
-        let mut counts = Counts::default();
+        let mut counts = Counts::new();
         let text = &text[..text.floor_char_boundary(LOOKED_AT_BYTES)];
         for part in text.split_ascii_whitespace() {
             if part.is_ascii() {
-                part.split(|letter: char| !letter.is_ascii_alphanumeric()).for_each(|word| counts.add(word));
+                part.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).for_each(|word| counts.add(word));
                 continue;
             }
             let mut folded = String::new();
             for token in tokens(part).iter().filter(|token| token.is_word()) {
                 folded.clear();
                 fold_lower_into(token.text, &mut folded);
-                counts.add(&folded);
+                counts.add(folded.as_bytes());
+                counts.add_script(folded.chars().next().and_then(script_of));
             }
         }
         counts.language()
@@ -126,37 +124,45 @@ fn script_of(letter: char) -> Option<Script> {
 }
 
 /// What the words of a text say.
-#[derive(Default)]
 struct Counts {
+    known: &'static Common,
     words: u32,
     /// Common words of each language; the last is English.
     common: [u32; LANGUAGES.len() + 1],
     /// The same, each word once.
     different: [u32; LANGUAGES.len() + 1],
-    /// Common words that were seen, a bit each.
-    seen: [u64; COMMON_WORDS_MAX / 64],
+    /// Common words that were seen, a bit each, by their slot.
+    seen: [u64; SLOTS / 64],
     greek: u32,
     tamil: u32,
 }
 
 impl Counts {
+    fn new() -> Self {
+        let languages = [0; LANGUAGES.len() + 1];
+        Self {
+            known: &COMMON,
+            words: 0,
+            common: languages,
+            different: languages,
+            seen: [0; SLOTS / 64],
+            greek: 0,
+            tamil: 0,
+        }
+    }
+
+    fn add_script(&mut self, script: Option<Script>) {
+        self.greek += u32::from(script == Some(Script::Greek));
+        self.tamil += u32::from(script == Some(Script::Tamil));
+    }
+
     /// A word that is folded, but for the case of ASCII letters.
-    fn add(&mut self, word: &str) {
-        if word.is_empty() {
-            return;
-        }
-        self.words += 1;
-        if !word.is_ascii() {
-            match word.chars().next().and_then(script_of) {
-                Some(Script::Greek) => self.greek += 1,
-                Some(Script::Tamil) => self.tamil += 1,
-                _ => {}
-            }
-        }
-        let Some(&(row, mut languages)) = packed(word).and_then(|word| COMMON.get(&word)) else { return };
-        let seen = &mut self.seen[row / 64];
-        let is_new = *seen & (1 << (row % 64)) == 0;
-        *seen |= 1 << (row % 64);
+    fn add(&mut self, word: &[u8]) {
+        self.words += u32::from(!word.is_empty());
+        let Some((slot, mut languages)) = self.known.find(word) else { return };
+        let seen = &mut self.seen[slot / 64];
+        let is_new = *seen & (1 << (slot % 64)) == 0;
+        *seen |= 1 << (slot % 64);
         while languages != 0 {
             let language = languages.trailing_zeros() as usize;
             self.common[language] += 1;
@@ -180,31 +186,60 @@ impl Counts {
     }
 }
 
-/// The place of each common word and its languages, a bit each. A word that is English, too, is English alone, so that
-/// lists and credits (`as`, `a`) are not taken for another language.
-static COMMON: LazyLock<HashMap<u128, (usize, u32)>> = LazyLock::new(|| {
-    let mut found: HashMap<u128, (usize, u32)> = HashMap::new();
+/// Places for common words, four times as many as there are.
+const SLOTS: usize = 2048;
+
+/// The languages of each common word, a bit each, looked up by the word as a number: a tenth of what a map of the
+/// standard library takes, which is 5 % of an import.
+struct Common {
+    slots: Vec<(u128, u32)>,
+}
+
+/// A word that is English, too, is English alone, so that lists and credits (`as`, `a`) are not taken for another language.
+static COMMON: LazyLock<Common> = LazyLock::new(|| {
+    let mut common = Common { slots: vec![(0, 0); SLOTS] };
     let lists = [(LANGUAGES.len(), ENGLISH)].into_iter().chain(LANGUAGES.iter().map(|row| row.common).enumerate());
     let english = 1 << LANGUAGES.len();
     for (language, words) in lists {
         for word in words.split_whitespace() {
             let mut folded = String::new();
             fold_lower_into(word, &mut folded);
-            let next = found.len();
-            let Some(word) = packed(&folded).filter(|_| next < COMMON_WORDS_MAX) else { continue };
-            let (_, languages) = found.entry(word).or_insert((next, 0));
+            let Some(word) = packed(folded.as_bytes()) else { continue };
+            let slot = common.slot(word);
+            let (known, languages) = &mut common.slots[slot];
+            *known = word;
             if *languages != english {
                 *languages |= 1 << language;
             }
         }
     }
-    found
+    common
 });
 
-/// A word of at most sixteen bytes as a number, ASCII letters in lower case.
-fn packed(word: &str) -> Option<u128> {
-    (word.len() <= 16)
-        .then(|| word.bytes().fold(0, |number, byte| (number << 8) | u128::from(byte.to_ascii_lowercase())))
+impl Common {
+    /// The slot of a word that is known, and its languages.
+    fn find(&self, word: &[u8]) -> Option<(usize, u32)> {
+        let word = packed(word)?;
+        let slot = self.slot(word);
+        let (known, languages) = self.slots[slot];
+        (known == word).then_some((slot, languages))
+    }
+
+    /// The slot where a word stands or would stand; most stand where their number says.
+    fn slot(&self, word: u128) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are mixed")]
+        let half = (word >> 64) as u64 ^ word as u64;
+        let first = (half.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 53) as usize;
+        let is_free = |slot: &usize| self.slots[*slot].0 == word || self.slots[*slot].0 == 0;
+        (0..SLOTS).map(|step| (first + step) % SLOTS).find(is_free).unwrap_or(first)
+    }
+}
+
+/// A word of one to sixteen bytes as a number, ASCII letters in lower case.
+fn packed(word: &[u8]) -> Option<u128> {
+    (1..=16)
+        .contains(&word.len())
+        .then(|| word.iter().fold(0, |number, byte| (number << 8) | u128::from(byte.to_ascii_lowercase())))
 }
 
 #[cfg(test)]
