@@ -189,8 +189,7 @@ impl Counts {
 /// Places for common words, four times as many as there are.
 const SLOTS: usize = 2048;
 
-/// The languages of each common word, a bit each, looked up by the word as a number: a tenth of what a map of the
-/// standard library takes, which is 5 % of an import.
+/// The languages of each common word, a bit each, looked up by the word as a number.
 struct Common {
     slots: Vec<(u128, u32)>,
 }
