@@ -105,12 +105,14 @@ fn connected(folder: &TempDir) -> String {
     lines.push(document("back", "", "Few boats pass Skerry Light in winter."));
     lines.push(document("name", "", "One poem of Boris Vane is about gulls."));
     lines.push(document("alone", "", "Bread is made of flour."));
+    // What the seed lacks of the question, so that the walk leaves it.
+    lines.push(document("open", "", "Some varnish lasts for years."));
     let (store, documents) = (path(folder, "store"), write(folder, "d.jsonl", &lines));
     told(&["import", &store, "--documents", &documents, "--embedder", "none"]);
     store
 }
 
-const QUESTION: &str = "Which lighthouse was repainted?";
+const QUESTION: &str = "Which lighthouse was repainted with varnish?";
 
 #[test]
 fn what_was_missed_is_sorted_by_how_it_is_connected() {

@@ -72,7 +72,7 @@ impl Coverage {
 
     /// Share of the question that a chunk has and another lacks.
     pub(super) fn gain(&self, chunk: ChunkId, other: ChunkId) -> f32 {
-        self.share(self.terms(chunk) & !self.terms(other))
+        self.beyond(chunk, self.terms(other))
     }
 
     /// Share of the question that a text says nothing of, whatever its language.
@@ -85,7 +85,18 @@ impl Coverage {
         self.share(!present)
     }
 
-    fn terms(&self, chunk: ChunkId) -> u64 {
+    /// Share of the question that a chunk has and two others lack.
+    pub(super) fn gain_over(&self, chunk: ChunkId, others: [ChunkId; 2]) -> f32 {
+        self.beyond(chunk, self.terms(others[0]) | self.terms(others[1]))
+    }
+
+    /// Share of the question that a chunk has and these terms do not.
+    pub(super) fn beyond(&self, chunk: ChunkId, terms: u64) -> f32 {
+        self.share(self.terms(chunk) & !terms)
+    }
+
+    /// A bit for each term that a chunk has.
+    pub(super) fn terms(&self, chunk: ChunkId) -> u64 {
         self.present.get(chunk.index()).copied().unwrap_or_default()
     }
 

@@ -216,6 +216,12 @@ fn question(input: &mut Input<'_>) -> Question {
             mentions_max: count(input),
             walk: number(input),
             walk_named: number(input),
+            cover: number(input),
+            similar: number(input),
+            similar_min: number(input),
+            similar_max: count(input),
+            adjoining: number(input),
+            again_max: count(input),
         };
     }
     question

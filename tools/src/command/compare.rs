@@ -179,6 +179,8 @@ mod tests {
             document: (*key).to_owned(),
             title: format!("The {key} of a title that is longer than any column has room for"),
             source: String::new(),
+            heading: String::new(),
+            page: None,
             start: 0,
             end: 9,
             text: "A passage".to_owned(),

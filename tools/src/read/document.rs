@@ -58,6 +58,17 @@ pub enum Format {
 /// Bytes of a file that is more than text, at most: such files hold pictures beside their text.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
 
+impl Format {
+    /// Bytes of a file of this format at most: of what is all text as many as a document has.
+    #[must_use]
+    pub fn bytes_max(self) -> u64 {
+        match self {
+            Self::Markdown | Self::Rst | Self::Org => hedgerow_format::limits::DOCUMENT_BYTES as u64,
+            _ => FILE_BYTES_MAX,
+        }
+    }
+}
+
 /// Why a file does not become a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

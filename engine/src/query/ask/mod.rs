@@ -1,6 +1,8 @@
 //! Ask: plan, seeds, expand, rank, context, trace. The recipe stands in `ARCHITECTURE.md`, *Retrieval*.
 
 mod beside;
+mod entity;
+mod links;
 mod passage;
 mod plan;
 mod vector;
@@ -95,6 +97,8 @@ impl Default for Sage {
 pub struct Recipe {
     /// Best chunks that the walk starts from, at most k.
     pub seeds_max: usize,
+    /// What a chunk gains, when seeds are chosen, for the share of the question that no seed before it has.
+    pub cover: f32,
     /// Share of an entity's idf that its definitions get where the question names it.
     pub named: f32,
     /// Entities with more definitions than this don't raise them.
@@ -128,15 +132,26 @@ pub struct Recipe {
     pub walk: f32,
     /// How much of the walk begins at the entities that the question names, beside 1 at the seeds.
     pub walk_named: f32,
+    /// Share of a similarity edge's weight that its target gets where it adds to the question; 0 follows none.
+    pub similar: f32,
+    /// Weaker similarity edges don't count,
+    pub similar_min: f32,
+    /// nor those of a seed behind so many.
+    pub similar_max: usize,
+    /// What the chunks next to a seed get where they add to the question; 0 for nothing.
+    pub adjoining: f32,
+    /// Passages that links reached from which shared entities are followed once more.
+    pub again_max: usize,
 }
 
 impl Default for Recipe {
     fn default() -> Self {
         Self {
-            seeds_max: 4,
-            named: 0.25,
+            seeds_max: 3,
+            cover: 0.2,
+            named: 0.4,
             definitions_max: 10,
-            link: 0.7,
+            link: 0.85,
             bound: 0.98,
             gate: 3.0,
             rivals_vector: 1.5,
@@ -148,8 +163,13 @@ impl Default for Recipe {
             undefined_max: 5,
             gain: 3.0,
             mentions_max: 80,
-            walk: 0.4,
+            walk: 0.3,
             walk_named: 0.5,
+            similar: 0.7,
+            similar_min: 0.5,
+            similar_max: 10,
+            adjoining: 1.0,
+            again_max: 3,
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::error::{Damage, QueryError};
 use crate::query::answer::{Legs, Passage, Role, Step};
 use crate::query::ask::beside::Beside;
+use crate::query::ask::links::LinkKind;
 use crate::query::ask::plan::Plan;
-use crate::query::ask::walk::LinkKind;
 use crate::query::node;
 use hedgerow_format::{ChunkId, EntitySlot};
 
@@ -47,49 +47,58 @@ impl Plan<'_, '_> {
     /// The reason for a passage: a link from a seed or the walk (for another seed only if that is the largest part of its
     /// score), a name in the question, or terms and vector.
     fn path(&self, id: ChunkId, legs: &Legs) -> Result<(Role, Vec<Step>), Damage> {
-        let is_seed = self.seeds.iter().any(|seed| seed.0 == id);
+        let is_seed = self.is_seed(id);
         let (own, reached) = if is_seed { (Role::Seed, Role::Seed) } else { (Role::Match, Role::Neighbour) };
         let flat = self.flat(id);
         if let Some(Beside { seed, by, weight }) = self.beside.get(&id) {
             let step = Step { by, node: self.node(id)?, weight: *weight };
             return Ok((Role::Neighbour, vec![self.by_itself(*seed)?, step]));
         }
-        if let Some(link) = self.linked.get(&id)
-            && legs.link > if is_seed { legs.named.max(flat).max(legs.walk) } else { 0.0 }
+        if let Some(link) = self.strongest(id)
+            && self.by_link(id, link) - self.head(id) > if is_seed { legs.named.max(flat).max(legs.walk) } else { 0.0 }
         {
-            return Ok((reached, self.steps(Some(link.seed), (link.entity, link.idf), link.kind, (id, link.value))?));
+            let before = self.steps_to(link.seed)?;
+            return Ok((reached, self.steps(before, (link.entity, link.idf), link.kind, (id, link.value))?));
         }
         if let Some(share) = self.walked.get(&id)
             && share.value > legs.named.max(flat)
         {
-            return Ok((reached, self.steps(share.seed, (share.entity, share.idf), share.kind, (id, share.value))?));
+            let before = share.seed.map_or(Ok(Vec::new()), |seed| self.steps_to(seed))?;
+            let entity = (Some(share.entity), share.idf);
+            return Ok((reached, self.steps(before, entity, share.kind, (id, share.value))?));
         }
         match self.named.get(&id) {
             Some((value, entity)) if legs.named > 0.0 => {
-                Ok((own, self.steps(None, (*entity, *value), LinkKind::Definition, (id, self.head(id)))?))
+                let entity = (Some(*entity), *value);
+                Ok((own, self.steps(Vec::new(), entity, LinkKind::Definition, (id, self.head(id)))?))
             }
             _ => Ok((own, vec![self.by_itself(id)?])),
         }
     }
 
-    /// From a seed, or from the question where there is none, by an entity to a chunk.
+    /// How a link's start was reached: a seed by itself, else by the link that led from a seed to it.
+    fn steps_to(&self, start: ChunkId) -> Result<Vec<Step>, Damage> {
+        match self.linked.get(&start) {
+            Some(link) if !self.is_seed(start) => {
+                let before = vec![self.by_itself(link.seed)?];
+                self.steps(before, (link.entity, link.idf), link.kind, (start, link.value))
+            }
+            _ => Ok(vec![self.by_itself(start)?]),
+        }
+    }
+
+    /// On from there, or from the question where there is nothing, by an entity to a chunk.
     fn steps(
         &self,
-        seed: Option<ChunkId>,
-        (entity, weight): (EntitySlot, f32),
+        mut steps: Vec<Step>,
+        (entity, weight): (Option<EntitySlot>, f32),
         kind: LinkKind,
         (chunk, value): (ChunkId, f32),
     ) -> Result<Vec<Step>, Damage> {
-        let name = match self.snapshot.links() {
-            Some(links) => links.string(links.entity(entity)?.name)?,
-            None => "",
-        };
-        let mut steps = Vec::with_capacity(3);
-        if let Some(seed) = seed {
-            steps.push(self.by_itself(seed)?);
+        if entity.is_some() {
+            let by = if steps.is_empty() { "names" } else { "mentions" };
+            steps.push(Step { by, node: format!("entity:{}", self.name_of(entity)?), weight });
         }
-        let by = if seed.is_some() { "mentions" } else { "names" };
-        steps.push(Step { by, node: format!("entity:{name}"), weight });
         steps.push(Step { by: kind.step(), node: self.node(chunk)?, weight: value });
         Ok(steps)
     }

@@ -1,11 +1,12 @@
 //! A question on its way: flat scores, then what the walk adds, then passages under a budget.
 
-use crate::error::QueryError;
+use crate::error::{Damage, QueryError};
 use crate::model::Models;
 use crate::query::answer::{Context, Dropped, Trace, VectorTrace};
 use crate::query::ask::beside::Beside;
+use crate::query::ask::links::Link;
 use crate::query::ask::vector::question_vector;
-use crate::query::ask::walk::{Link, Share};
+use crate::query::ask::walk::Share;
 use crate::query::ask::{Question, Strategy};
 use crate::query::legs::{self, Coverage, Scores, Terms, Vectors};
 use crate::query::{node, rank};
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 /// Chunks ranked just below the passages that the trace tells of.
 pub(super) const DROPPED_TOLD: usize = 3;
 
+/// Below the bound there is so much room for those that would pass the first seed.
+const ORDER_KEPT: f32 = 1e-3;
 const NO_EDGES: &str =
     "there are no similarity edges: answered by terms and vectors alone; `hedgerow edges` builds them";
 
@@ -32,6 +35,8 @@ pub(super) struct Plan<'s, 'q> {
     pub named: BTreeMap<ChunkId, (f32, EntitySlot)>,
     /// The strongest link to a chunk.
     pub linked: BTreeMap<ChunkId, Link>,
+    /// The strongest link to a chunk out of what a link reached.
+    pub again: BTreeMap<ChunkId, Link>,
     /// What the walk of two steps gives a chunk.
     pub walked: BTreeMap<ChunkId, Share>,
     /// How a chunk came beside a seed.
@@ -83,6 +88,7 @@ impl<'s, 'q> Plan<'s, 'q> {
             coverage,
             named: BTreeMap::new(),
             linked: BTreeMap::new(),
+            again: BTreeMap::new(),
             walked: BTreeMap::new(),
             beside: BTreeMap::new(),
             seeds: Vec::new(),
@@ -100,16 +106,45 @@ impl<'s, 'q> Plan<'s, 'q> {
         self.flat(chunk) + self.named.get(&chunk).map_or(0.0, |named| named.0)
     }
 
-    /// F = max(H, min(H + 0.7 · B, 0.98 · best)) + the walk's: along a link no neighbour passes its best seed.
+    /// F = max(H, min(H + 0.85 · B, 0.98 · best)) + the walk's: along a link no neighbour passes its best seed.
     pub fn score(&self, chunk: ChunkId) -> f32 {
         self.linked_score(chunk) + self.walked.get(&chunk).map_or(0.0, |share| share.value)
     }
 
     /// What a chunk has of itself and of the strongest link to it.
     pub fn linked_score(&self, chunk: ChunkId) -> f32 {
+        self.strongest(chunk).map_or_else(|| self.head(chunk), |link| self.by_link(chunk, link))
+    }
+
+    /// The link that gives a chunk most, if it gives anything.
+    pub fn strongest(&self, chunk: ChunkId) -> Option<&Link> {
+        let links = self.linked.get(&chunk).into_iter().chain(self.again.get(&chunk));
+        let mut best: Option<&Link> = None;
+        for link in links {
+            let least = best.map_or_else(|| self.head(chunk), |best| self.by_link(chunk, best));
+            if self.by_link(chunk, link) > least {
+                best = Some(link);
+            }
+        }
+        best
+    }
+
+    /// What a chunk has of itself and of a link to it.
+    pub fn by_link(&self, chunk: ChunkId, link: &Link) -> f32 {
         let (head, recipe) = (self.head(chunk), &self.question.recipe);
-        let linked = self.linked.get(&chunk);
-        linked.map_or(head, |link| head.max((head + recipe.link * link.value).min(recipe.bound * link.best)))
+        head.max((head + recipe.link * link.value).min(recipe.bound * link.best))
+    }
+
+    pub fn is_seed(&self, chunk: ChunkId) -> bool {
+        self.seeds.iter().any(|(seed, _)| *seed == chunk)
+    }
+
+    /// Name of an entity; empty for none.
+    pub fn name_of(&self, entity: Option<EntitySlot>) -> Result<&str, Damage> {
+        match (self.snapshot.links(), entity) {
+            (Some(links), Some(entity)) => links.string(links.entity(entity)?.name),
+            _ => Ok(""),
+        }
     }
 
     pub fn may_choose(&self, chunk: ChunkId) -> bool {
@@ -121,7 +156,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         self.snapshot.guard.hold::<f32>(self.terms.by_chunk.len())?;
         let mut scores =
             Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.cosines.by_chunk).map(|(a, b)| a + b).collect() };
-        for chunk in self.named.keys().chain(self.linked.keys()).chain(self.walked.keys()) {
+        for chunk in self.changed() {
             if let Some(score) = scores.by_chunk.get_mut(chunk.index()) {
                 *score = of(self, *chunk);
             }
@@ -129,9 +164,24 @@ impl<'s, 'q> Plan<'s, 'q> {
         Ok(scores)
     }
 
-    /// The best chunks by all that is known of them.
+    /// Chunks that have more than their flat score.
+    fn changed(&self) -> impl Iterator<Item = &ChunkId> {
+        self.named.keys().chain(self.linked.keys()).chain(self.again.keys()).chain(self.walked.keys())
+    }
+
+    /// The best chunks by all that is known of them. None passes the first seed; those that would keep their order below it.
     pub fn ranked(&self, count: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        rank::top(self.snapshot, &self.scores(Self::score)?, self.allowed.as_ref(), count)
+        let mut scores = self.scores(Self::score)?;
+        if let Some((first, _)) = self.seeds.first() {
+            let most = scores.get(*first);
+            let bound = self.question.recipe.bound * most;
+            for (chunk, score) in (0..).map(ChunkId).zip(&mut scores.by_chunk) {
+                if *score > bound && chunk != *first {
+                    *score = bound - ORDER_KEPT * (1.0 - (*score / (2.0 * most)).min(1.0));
+                }
+            }
+        }
+        rank::top(self.snapshot, &scores, self.allowed.as_ref(), count)
     }
 
     /// Fills the budget, and says what was left out.

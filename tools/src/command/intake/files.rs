@@ -11,7 +11,7 @@ use hedgerow_format::limits;
 use crate::command::intake::feed::{Feed, Origin};
 use crate::command::intake::reader::{Reader, Request, stem};
 use crate::failure::Failure;
-use crate::read::document::{FILE_BYTES_MAX, Format, Parsed, unread_kind};
+use crate::read::document::{Format, Parsed, unread_kind};
 use crate::read::folder::{FileKind, FoundFile};
 use crate::read::lines::{ChunkRecord, DocumentRecord, LineError, Lines, document_from_json};
 use crate::read::text::{Unreadable, decode};
@@ -63,7 +63,7 @@ impl Files {
     }
 
     fn document(&mut self, file: &FoundFile, format: Format, feed: &Feed<'_>) -> Result<Parsed, String> {
-        regular(&file.path, FILE_BYTES_MAX)?;
+        regular(&file.path, format.bytes_max())?;
         let path = file.path.to_str().ok_or("its path is not UTF-8; rename it")?;
         let request = Request { path, format, name: stem(&file.key), password: self.password.as_deref() };
         self.reader.read(&request, || feed.is_cancelled())
