@@ -2,6 +2,7 @@
 
 mod catalog;
 mod database;
+mod documents;
 mod edits;
 mod filter;
 mod head;
@@ -36,6 +37,7 @@ pub const ALL: &[Check] = &[
     Check { name: "filter", run: filter::check, seeds: filter::seeds },
     Check { name: "names", run: names::check, seeds: names::seeds },
     Check { name: "importers", run: importers::check, seeds: importers::seeds },
+    Check { name: "documents", run: documents::check, seeds: documents::seeds },
     Check { name: "database_and_query", run: database::check, seeds: database::seeds },
     Check { name: "catalog", run: catalog::check, seeds: catalog::seeds },
     Check { name: "pack", run: pack::check, seeds: pack::seeds },

@@ -1,0 +1,4 @@
+//! Documents of every format.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hedgerow_fuzz::checks::run("documents", bytes));
