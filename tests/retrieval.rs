@@ -3,7 +3,8 @@
 use crate::corpus;
 use crate::stores::{Numbers, Place, said};
 use hedgerow::{
-    Batch, Context, Document, Filter, Models, Passage, Pipeline, Question, Quiet, Recipe, Snapshot, Strategy,
+    Batch, Context, Document, Filter, GivenChunk, Models, Passage, Pipeline, Question, Quiet, Recipe, Snapshot,
+    Strategy,
 };
 use hedgerow_cli::embed::StaticTable;
 use hedgerow_cli::extract::Patterns;
@@ -257,4 +258,51 @@ fn a_passage_that_has_all_of_a_question_needs_no_other() {
     };
     let (gated, open) = (linked(Recipe::default().gate), linked(0.0));
     assert!(gated < 0.1 && open > 0.3, "{gated} with the gate, {open} without it");
+}
+
+#[test]
+fn the_chunk_beside_a_seed_counts_where_it_adds_to_the_question() {
+    let place = Place::new();
+    let chunk = |text: &str| GivenChunk { text: text.into(), ..GivenChunk::default() };
+    let manual =
+        ["The pump of model Zeta is primed by hand.", "Grey valves open at nine bar.", "Nothing else is known."];
+    let chunks = Some(manual.map(chunk).to_vec());
+    let filler = (0..40).map(|row| Document::new(format!("filler{row}")).text(format!("Valves of plain row {row}.")));
+    built(
+        &place,
+        &[Document { chunks, ..Document::new("manual") }].into_iter().chain(filler).collect::<Vec<_>>(),
+        1000,
+    );
+    let asked = |adjoining| {
+        let recipe = Recipe { adjoining, ..Recipe::default() };
+        let question = "How is the pump of model Zeta primed, and when do its valves open?";
+        let question =
+            Question { seeds: 1, neighbours: 1, vector_weight: Some(0.0), recipe, ..Question::new(question) };
+        place.read().ask(&question, models()).expect("the question has an answer").passages
+    };
+    let [found, without] = [1.0, 0.0].map(asked);
+    assert_eq!((found[0].key.as_str(), found[1].key.as_str()), ("manual#0", "manual#1"));
+    assert_eq!(found[1].path.last().map(|step| step.by), Some("next to"));
+    assert!(found[1].score > without[1].score, "{} against {}", found[1].score, without[1].score);
+}
+
+#[test]
+fn what_a_link_reached_is_followed_once_more_and_the_path_tells_every_step() {
+    let documents = [
+        ("film", "Night Ferry", "Night Ferry was directed by Ada Hale after the war."),
+        ("person", "Ada Hale", "Ada Hale studied under Boris Vane."),
+        ("school", "", "A school for sculptors was founded by Boris Vane."),
+    ];
+    let question = "Which school for sculptors was founded by the teacher of the director of Night Ferry?";
+    let (context, keys) = reached(&documents, question);
+    assert_eq!(keys.iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(["film", "person", "school"]));
+    let again = |again_max| {
+        let recipe = Recipe { again_max, walk: 0.0, seeds_max: 1, cover: 0.0, ..Recipe::default() };
+        let (context, _) = reached_with(&documents, "Who directed Night Ferry, and which sculptors?", recipe);
+        context.passages.into_iter().find(|passage| passage.document == "school").expect("it has a term")
+    };
+    let [found, without] = [3, 0].map(again);
+    assert!(found.score > without.score, "{} against {}", found.score, without.score);
+    let by: Vec<&str> = found.path.iter().map(|step| step.by).collect();
+    assert_eq!(by, ["terms", "mentions", "defined by", "mentions", "mentioned in"], "{context:?}");
 }

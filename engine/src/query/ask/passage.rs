@@ -99,7 +99,8 @@ impl Plan<'_, '_> {
             let by = if steps.is_empty() { "names" } else { "mentions" };
             steps.push(Step { by, node: format!("entity:{}", self.name_of(entity)?), weight });
         }
-        steps.push(Step { by: kind.step(), node: self.node(chunk)?, weight: value });
+        let weight = if entity.is_some() { value } else { weight };
+        steps.push(Step { by: kind.step(), node: self.node(chunk)?, weight });
         Ok(steps)
     }
 

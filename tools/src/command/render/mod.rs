@@ -46,15 +46,16 @@ pub fn why_empty(question: &Question, context: &Context) -> String {
 
 /// How a chunk follows from an entity that it defines; else it mentions it.
 const DEFINED: &str = "defined by";
-/// How an entity follows from a question.
-const NAMED: &str = "names";
+/// How an entity follows from a passage.
+const MENTIONED: &str = "mentions";
 
 /// How a passage was reached, in words, such as
 /// `via ‘Fruit Chan’, mentioned in ‘The Midnight After’ [1]: definition link, idf .81`; the number is that of the passage
 /// in the same answer.
 pub fn path_within(passage: &Passage, context: &Context) -> String {
     match passage.path.as_slice() {
-        [seed, Step { node, weight, .. }, last] => {
+        // Where links were followed more than once, the last one: the passage before it tells its own.
+        [.., seed, Step { by: MENTIONED, node, weight }, last] => {
             // The walk starts from a seed and yet may owe most of its score to a link from another one.
             let itself = if passage.role == Role::Seed { own_reason(passage) + ", above all " } else { String::new() };
             let seed = cited(bare(&seed.node), context);
@@ -63,8 +64,11 @@ pub fn path_within(passage: &Passage, context: &Context) -> String {
             let link = if last.by == DEFINED { ", idf" } else { " idf" };
             format!("{itself}via ‘{}’, mentioned in {place}{link} {}", bare(node), decimal(*weight, 2))
         }
-        [seed, last] if seed.by != NAMED => {
-            format!("{} {}", last.by, cited(bare(&seed.node), context))
+        [.., seed, Step { by: "similar to" | "next to", node: _, weight }] => {
+            let by = passage.path.last().map_or("", |last| last.by);
+            let itself = if passage.role == Role::Seed { own_reason(passage) + ", above all " } else { String::new() };
+            let likeness = if by == "similar to" { format!(", {}", decimal(*weight, 2)) } else { String::new() };
+            format!("{itself}{by} {}{likeness}", cited(bare(&seed.node), context))
         }
         [Step { node, .. }, last] if last.by != DEFINED => {
             format!("{}; mentions ‘{}’, which the question names", own_reason(passage), bare(node))
@@ -346,6 +350,14 @@ mod tests {
         let shared = [("terms", "chunk:a#0", 0.9), ("mentions", "entity:B", 0.8), ("mentioned in", "chunk:b#0", 0.7)];
         let walked = [("names", "entity:B", 0.3), ("mentioned in", "chunk:b#0", 0.5)];
         let next = [("terms", "chunk:a#0", 0.9), ("next to", "chunk:b#0", 1.0)];
+        let similar = [("terms", "chunk:a#0", 0.9), ("similar to", "chunk:b#0", 0.7)];
+        let again = [
+            ("terms", "chunk:a#0", 0.9),
+            ("mentions", "entity:B", 0.8),
+            ("defined by", "chunk:c#0", 0.7),
+            ("mentions", "entity:D", 0.4),
+            ("mentioned in", "chunk:b#0", 0.3),
+        ];
         let own = [("vector", "chunk:b#0", 0.4)];
         let of = |terms, vector, named| Legs { terms, vector, named, ..Legs::default() };
         for (path, role, legs, told) in [
@@ -361,6 +373,8 @@ mod tests {
             (&named[..], Role::Match, of(0.1, 0.1, 0.3), "defines ‘B’, which the question names"),
             (&named[..], Role::Seed, of(0.4, 0.0, 0.3), "found by its terms; defines ‘B’, which the question names"),
             (&next[..], Role::Neighbour, of(0.1, 0.0, 0.0), "next to a#0"),
+            (&again[..], Role::Neighbour, of(0.1, 0.0, 0.0), "via ‘D’, mentioned in c#0 and here: idf .40"),
+            (&similar[..], Role::Neighbour, of(0.1, 0.0, 0.0), "similar to a#0, .70"),
             (&own[..], Role::Match, of(0.1, 0.3, 0.0), "found by its vector and terms"),
             (&own[..], Role::Match, of(0.0, 0.3, 0.0), "found by its vector"),
             (&own[..], Role::Match, of(0.0, 0.0, 0.0), "nothing but the filter lets it through"),
