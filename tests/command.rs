@@ -9,16 +9,23 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// What a run of the command left behind.
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 impl Run {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Self {
+        let Output { status, stdout, stderr } = command.output().expect("the command starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+        Self { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) }
+    }
+
     /// The last line of standard output, which is JSON.
     #[track_caller]
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let last = self.out.lines().next_back().unwrap_or_default();
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{error} in {last:?}; it said {}", self.err))
     }
@@ -29,9 +36,7 @@ pub fn command() -> Command {
 }
 
 fn run(arguments: &[&str]) -> Run {
-    let Output { status, stdout, stderr } = command().args(arguments).output().expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
-    Run { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) }
+    Run::of(command().args(arguments))
 }
 
 /// Runs the command with `--json` and reads its last line.

@@ -1,12 +1,11 @@
 //! Documents of every format that `ingest` reads, as a process: what they become, and what harm a hostile one does not do.
 
+use crate::checks::documents::archive;
 use crate::command::{Folder, command, told};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use zip::ZipWriter;
-use zip::write::SimpleFileOptions;
 
 /// Files of real programs.
 fn samples() -> PathBuf {
@@ -41,15 +40,6 @@ fn chunks(store: &str, key: &str) -> Vec<(String, Value, String)> {
         (text("heading"), chunk["metadata"]["page"].clone(), text("text"))
     };
     keys.map(chunk).collect()
-}
-
-fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in files {
-        zip.start_file(*name, SimpleFileOptions::default()).expect("the name is right");
-        zip.write_all(bytes).expect("there is room");
-    }
-    zip.finish().expect("there is room").into_inner()
 }
 
 /// A document of these paragraphs: style and text.

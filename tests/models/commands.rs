@@ -1,11 +1,11 @@
 //! `extract`, `answer`, `ask` and `ingest` as processes, with a model behind a URL.
 
-use crate::command::command;
+use crate::command::{Run, command};
 use crate::models::stub::{Reply, Seen, Stub, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,27 +17,9 @@ struct Desk {
     stub: Stub,
 }
 
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Run {
-    #[track_caller]
-    fn json(&self) -> Value {
-        let last = self.out.lines().next_back().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error} in {last:?}; it said {}", self.err))
-    }
-}
-
 /// Runs the command with `--json` and a key that it must not tell.
 fn hedgerow(arguments: &[&str]) -> Run {
-    let mut command = command();
-    command.args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret");
-    let Output { status, stdout, stderr } = command.output().expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
-    let run = Run { code: status.code().expect("it was not killed"), out: text(stdout), err: text(stderr) };
+    let run = Run::of(command().args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret"));
     assert!(!run.out.contains("top-secret") && !run.err.contains("top-secret"));
     run
 }

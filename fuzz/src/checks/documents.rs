@@ -50,7 +50,8 @@ fn as_it_is(bytes: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+/// A zip archive of these files.
+pub fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in files {
         zip.start_file(*name, SimpleFileOptions::default()).expect("the name is right");

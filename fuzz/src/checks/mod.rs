@@ -2,7 +2,7 @@
 
 mod catalog;
 mod database;
-mod documents;
+pub mod documents;
 mod edits;
 mod filter;
 mod head;
