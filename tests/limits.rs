@@ -175,3 +175,15 @@ fn a_clock_that_runs_out_at_any_moment_gives_the_error_or_the_answer() {
         }
     }
 }
+
+#[test]
+fn statistics_ask_before_every_document_whether_to_go_on() {
+    let place = Place::new();
+    let store = filled(&place, 200);
+    let never = StopsAt { asked: AtomicU64::new(0), at: u64::MAX };
+    let snapshot = store.snapshot();
+    let stats = snapshot.bounded(QueryLimits { control: &never, ..QueryLimits::default() }).stats();
+    let documents = stats.expect("nothing stops it").documents;
+    let asked = never.asked.load(Ordering::Relaxed);
+    assert!(asked >= documents && documents >= 200, "asked {asked} times for {documents} documents");
+}

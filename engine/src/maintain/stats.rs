@@ -88,7 +88,7 @@ impl Snapshot {
 }
 
 impl Bounded<'_> {
-    /// See [`Snapshot::stats`](crate::Snapshot::stats). Polls before and after the fingerprint, which reads all text.
+    /// See [`Snapshot::stats`](crate::Snapshot::stats).
     ///
     /// # Errors
     /// [`QueryError`].
@@ -97,7 +97,7 @@ impl Bounded<'_> {
         let counts = self.statistics()?;
         let mut stats = Stats {
             generation: self.generation(),
-            fingerprint: format!("{:?}", self.fingerprint()?),
+            fingerprint: format!("{:?}", self.fingerprint_while(&|| self.guard.poll())?),
             documents: counts.documents,
             chunks: counts.chunks,
             terms: counts.terms,

@@ -15,10 +15,20 @@ impl Snapshot {
     /// # Errors
     /// [`Damage`].
     pub fn fingerprint(&self) -> Result<Key, Damage> {
+        self.fingerprint_while(&|| Ok(()))
+    }
+
+    /// Likewise; asks before every document whether to go on.
+    pub(crate) fn fingerprint_while<E>(&self, go_on: &dyn Fn() -> Result<(), E>) -> Result<Key, E>
+    where
+        E: From<Damage>,
+    {
         let restage = self.restage(0..self.segments().len())?;
         let mut hashes: Vec<(Key, [u8; 32])> = Vec::new();
         for position in 0..self.segments().len() {
-            let documents = restage.segment(position)?;
+            // Once it says no, what is left is passed over.
+            let documents = restage.chosen(position, |_| go_on().is_ok())?;
+            go_on()?;
             let hash = |document: &StagedDocument| (Key::of_document(&document.name), hash(document));
             hashes.extend(documents.par_iter().map(|numbered| hash(&numbered.document)).collect::<Vec<_>>());
         }
