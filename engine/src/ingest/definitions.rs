@@ -1,6 +1,6 @@
 //! What a chunk defines beside the title of its document: headings, glossary terms, symbols of code, names of manual pages.
 
-use hedgerow_format::limits;
+use hedgerow_format::{limits, name};
 
 /// Names that one chunk may define at most; a chunk with more is an index, not a definition.
 const NAMES_MAX: usize = 16;
@@ -127,6 +127,8 @@ const QUALIFIERS: &[&str] = &[
 pub(super) struct Place<'d> {
     /// Key of its document.
     pub key: &'d str,
+    /// Title of its document; may be empty.
+    pub title: &'d str,
     /// Headings that it stands under, joined by ` > `.
     pub heading: &'d str,
     /// Those of the chunk before it in its document; none where it is the first.
@@ -139,7 +141,10 @@ pub(super) struct Place<'d> {
 /// are more, none.
 pub(super) fn for_each(place: Place<'_>, mut emit: impl FnMut(&str)) {
     if place.heading_before.is_none() {
-        file_stem(place.key).filter(|stem| is_name(stem)).into_iter().for_each(&mut emit);
+        // A title is spelt better than the name of a file.
+        let title = name::name_key_text(name::title_name(place.title));
+        let stem = file_stem(place.key).filter(|stem| is_name(stem) && name::name_key_text(stem) != title);
+        stem.into_iter().for_each(&mut emit);
     }
     if place.heading_before != Some(place.heading) {
         let last = place.heading.rsplit(" > ").next().map(unnumbered);
@@ -248,6 +253,7 @@ mod tests {
     fn a_heading_is_defined_by_the_first_chunk_below_it() {
         let place = Place { heading: "Manual > 4.2. Gate Scheduler", text: "It plans.", ..Place::default() };
         check(Place { key: "docs/gate-scheduler.md", ..place }, &["gate-scheduler", "Gate Scheduler"]);
+        check(Place { key: "gate-scheduler.md", title: "Gate Scheduler (2020)", heading: "", ..place }, &[]);
         check(Place { heading_before: Some("Manual"), ..place }, &["Gate Scheduler"]);
         check(Place { heading_before: Some(place.heading), ..place }, &[]);
         check(Place { heading: "Manual > Examples", ..place }, &[]);

@@ -121,7 +121,8 @@ fn read(
             let found = extractor.extract(&document.title, body).map_err(|error| error.to_string())?;
             let title = if ordinal == 0 { document.title.as_str() } else { "" };
             let before: Option<&str> = chunks.last().map(|before: &StagedChunk| before.heading.as_str());
-            let place = Place { key: &document.key, heading: &chunk.heading, heading_before: before, text: body };
+            let (key, heading) = (document.key.as_str(), chunk.heading.as_str());
+            let place = Place { key, title: &document.title, heading, heading_before: before, text: body };
             (chunk.mentions, chunk.relations) = graph(found, title, &range, place)?;
         }
         chunks.push(chunk);
