@@ -18,8 +18,9 @@ pub(super) struct Beside {
 
 impl Plan<'_, '_> {
     /// The k best chunks, what stands beside them, and the next best where that is not enough; in this order.
-    pub fn ranked_beside(&mut self, count: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let flat = rank::top(self.snapshot, &self.scores(Self::head)?, self.allowed.as_ref(), count)?;
+    pub fn ranked_beside(&mut self) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let count = self.count();
+        let flat = rank::top(self.snapshot, &self.heads()?, self.allowed.as_ref(), count)?;
         self.seeds = flat.iter().take(self.question.seeds).copied().collect();
         for (seed, _) in self.seeds.clone() {
             self.trace.seeds.push(self.snapshot.chunk(seed)?.key()?);

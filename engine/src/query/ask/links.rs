@@ -121,9 +121,9 @@ impl Plan<'_, '_> {
     /// their seeds both lack.
     pub fn follow_again(&mut self, corpus: &Corpus<'_>) -> Result<(), QueryError> {
         let Recipe { gain, again_max, .. } = self.question.recipe;
-        let scores = self.scores(Self::linked_score)?;
         let most = self.seeds.len().saturating_add(again_max).saturating_add(AGAIN_BEYOND);
-        let mut from = rank::top(self.snapshot, &scores, self.allowed.as_ref(), most)?;
+        let scored = self.candidates()?.into_iter().map(|chunk| (chunk, self.linked_score(chunk))).collect();
+        let mut from = rank::best(self.snapshot, scored, most)?;
         from.retain(|(chunk, _)| self.linked.contains_key(chunk) && !self.is_seed(*chunk));
         from.truncate(again_max);
         for (start, score) in from {

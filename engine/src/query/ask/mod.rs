@@ -202,14 +202,13 @@ impl Bounded<'_> {
     pub fn ask(&self, question: &Question, models: Models<'_>) -> Result<Context, QueryError> {
         self.guard.scope(|| {
             let mut plan = Plan::of(self, question, models)?;
-            let count = question.seeds.saturating_add(question.neighbours).saturating_add(plan::DROPPED_TOLD);
             let ranked = match question.strategy {
-                Strategy::Flat => plan.ranked(count)?,
+                Strategy::Flat => plan.ranked()?,
                 Strategy::Graph => {
                     plan.walk(models)?;
-                    plan.ranked(count)?
+                    plan.ranked()?
                 }
-                Strategy::Neighbours | Strategy::Sage => plan.ranked_beside(count)?,
+                Strategy::Neighbours | Strategy::Sage => plan.ranked_beside()?,
             };
             plan.context(ranked)
         })

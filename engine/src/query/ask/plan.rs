@@ -13,10 +13,10 @@ use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::{ChunkId, EntitySlot};
 use roaring::RoaringBitmap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Chunks ranked just below the passages that the trace tells of.
-pub(super) const DROPPED_TOLD: usize = 3;
+const DROPPED_TOLD: usize = 3;
 
 /// Below the bound there is so much room for those that would pass the first seed.
 const ORDER_KEPT: f32 = 1e-3;
@@ -42,6 +42,8 @@ pub(super) struct Plan<'s, 'q> {
     /// How a chunk came beside a seed.
     pub beside: BTreeMap<ChunkId, Beside>,
     pub seeds: Vec<(ChunkId, f32)>,
+    /// The best by their heads, of which the seeds are some.
+    pub best: Vec<(ChunkId, f32)>,
     pub allowed: Option<RoaringBitmap>,
     incomplete: Vec<String>,
     pub trace: Trace,
@@ -92,6 +94,7 @@ impl<'s, 'q> Plan<'s, 'q> {
             walked: BTreeMap::new(),
             beside: BTreeMap::new(),
             seeds: Vec::new(),
+            best: Vec::new(),
             allowed,
             incomplete,
             trace,
@@ -151,14 +154,14 @@ impl<'s, 'q> Plan<'s, 'q> {
         self.snapshot.is_live(chunk) && self.allowed.as_ref().is_none_or(|allowed| allowed.contains(chunk.0))
     }
 
-    /// All scores at once, for ranking.
-    pub fn scores(&self, of: impl Fn(&Self, ChunkId) -> f32) -> Result<Scores, QueryError> {
+    /// The heads of all chunks, for ranking.
+    pub fn heads(&self) -> Result<Scores, QueryError> {
         self.snapshot.guard.hold::<f32>(self.terms.by_chunk.len())?;
-        let mut scores =
-            Scores { by_chunk: self.terms.by_chunk.iter().zip(&self.cosines.by_chunk).map(|(a, b)| a + b).collect() };
-        for chunk in self.changed() {
+        let both = self.terms.by_chunk.iter().zip(&self.cosines.by_chunk);
+        let mut scores = Scores { by_chunk: both.map(|(a, b)| a + b).collect() };
+        for chunk in self.named.keys() {
             if let Some(score) = scores.by_chunk.get_mut(chunk.index()) {
-                *score = of(self, *chunk);
+                *score = self.head(*chunk);
             }
         }
         Ok(scores)
@@ -170,18 +173,34 @@ impl<'s, 'q> Plan<'s, 'q> {
     }
 
     /// The best chunks by all that is known of them. None passes the first seed; those that would keep their order below it.
-    pub fn ranked(&self, count: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let mut scores = self.scores(Self::score)?;
-        if let Some((first, _)) = self.seeds.first() {
-            let most = scores.get(*first);
-            let bound = self.question.recipe.bound * most;
-            for (chunk, score) in (0..).map(ChunkId).zip(&mut scores.by_chunk) {
-                if *score > bound && chunk != *first {
-                    *score = bound - ORDER_KEPT * (1.0 - (*score / (2.0 * most)).min(1.0));
-                }
-            }
-        }
-        rank::top(self.snapshot, &scores, self.allowed.as_ref(), count)
+    ///
+    /// No score falls below the head, so what was not among the best by that, and has nothing more, is not among these.
+    pub fn ranked(&self) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let count = self.count();
+        let Some((first, _)) = self.seeds.first() else {
+            return rank::top(self.snapshot, &self.heads()?, self.allowed.as_ref(), count);
+        };
+        let most = self.score(*first);
+        let bound = self.question.recipe.bound * most;
+        let bounded = |chunk| {
+            let score = self.score(chunk);
+            let passes = score > bound && chunk != *first;
+            if passes { bound - ORDER_KEPT * (1.0 - (score / (2.0 * most)).min(1.0)) } else { score }
+        };
+        let scored = self.candidates()?.into_iter().map(|chunk| (chunk, bounded(chunk))).collect();
+        rank::best(self.snapshot, scored, count)
+    }
+
+    /// Chunks that may be among the best: by their heads, or because they have more.
+    pub fn candidates(&self) -> Result<BTreeSet<ChunkId>, QueryError> {
+        let changed = self.named.len() + self.linked.len() + self.again.len() + self.walked.len();
+        self.snapshot.guard.hold::<[(ChunkId, f32); 3]>(self.best.len() + changed)?;
+        Ok(self.best.iter().map(|(chunk, _)| chunk).chain(self.changed()).copied().collect())
+    }
+
+    /// Passages that are ranked: those that are asked for, and what the trace tells of beyond them.
+    pub fn count(&self) -> usize {
+        self.question.seeds.saturating_add(self.question.neighbours).saturating_add(DROPPED_TOLD)
     }
 
     /// Fills the budget, and says what was left out.

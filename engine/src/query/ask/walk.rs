@@ -61,8 +61,9 @@ impl Plan<'_, '_> {
     fn choose_seeds(&mut self) -> Result<(), QueryError> {
         let recipe = self.question.recipe;
         let count = self.question.seeds.min(recipe.seeds_max);
-        let mut best =
-            rank::top(self.snapshot, &self.scores(Self::head)?, self.allowed.as_ref(), count.max(CANDIDATES))?;
+        let most = self.count().max(CANDIDATES);
+        self.best = rank::top(self.snapshot, &self.heads()?, self.allowed.as_ref(), most)?;
+        let mut best: Vec<(ChunkId, f32)> = self.best.iter().take(count.max(CANDIDATES)).copied().collect();
         let mut covered = 0;
         while self.seeds.len() < count && !best.is_empty() {
             let worth = |(chunk, head): &(ChunkId, f32)| head + recipe.cover * self.coverage.beyond(*chunk, covered);
