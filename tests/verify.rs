@@ -1,7 +1,9 @@
 //! `verify` finds everything that is wrong, says where, and sees what files with right checksums say about each other.
 
 use crate::stores::{Place, change, document, put};
-use hedgerow::{Document, EdgeRules, Env, Quiet, Verified, verify};
+use hedgerow::{
+    Access, Document, EdgeRules, Env, FileName, Folder, Mapping, Quiet, RealDisk, VFile, Verified, Vfs, verify,
+};
 use hedgerow_format::Record;
 use hedgerow_format::checksum::BLOCK_BYTES;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Layout};
@@ -10,9 +12,12 @@ use hedgerow_format::manifest::{FileEntry, Manifest};
 use hedgerow_format::projection::EdgeReportRow;
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::EvidenceRow;
+use std::fmt::Debug;
 use std::fs;
-use std::io::Cursor;
+use std::io::{self, Cursor, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn verified(place: &Place) -> Verified {
     verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet).expect("there is a store")
@@ -265,4 +270,98 @@ fn without_head_the_catalogs_generation_is_checked() {
     let found = verified(&place);
     assert_eq!((found.files, found.problems.len()), (files, 1), "{found:?}");
     assert!(found.problems[0].contains("HEAD is missing"), "{found:?}");
+}
+
+/// A disk whose catalog is read in the middle of a commit the first time: the first half of it is not written yet.
+#[derive(Debug)]
+struct InCommit {
+    disk: RealDisk,
+    torn: Arc<AtomicBool>,
+}
+
+/// A file of it.
+#[derive(Debug)]
+struct Torn {
+    file: Box<dyn VFile>,
+    torn: Option<Arc<AtomicBool>>,
+}
+
+impl VFile for Torn {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_at(out, offset)?;
+        let half = out.len() / 2;
+        if self.torn.as_ref().is_some_and(|torn| torn.swap(false, Ordering::Relaxed)) {
+            out[..half].fill(0xA5);
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn set_len(&self, _length: u64) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn map(&self) -> io::Result<Mapping> {
+        self.file.map()
+    }
+}
+
+impl Vfs for InCommit {
+    fn describe(&self) -> String {
+        self.disk.describe()
+    }
+
+    fn create_new(&self, _name: &FileName) -> io::Result<Box<dyn VFile>> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn open(&self, name: &FileName, access: Access) -> io::Result<Box<dyn VFile>> {
+        let torn = (*name == FileName::Catalog).then(|| Arc::clone(&self.torn));
+        Ok(Box::new(Torn { file: self.disk.open(name, access)?, torn }))
+    }
+
+    fn remove(&self, _name: &FileName) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn rename(&self, _from: &FileName, _to: &FileName) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn list(&self, folder: Folder) -> io::Result<Vec<String>> {
+        self.disk.list(folder)
+    }
+
+    fn make_folder(&self, _folder: Folder) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn sync_folder(&self, _folder: Folder) -> io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn try_lock(&self, _name: &FileName) -> io::Result<Option<Box<dyn Debug + Send + Sync>>> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+}
+
+#[test]
+fn a_catalog_that_is_read_while_it_is_written_is_read_again() {
+    let place = filled();
+    let torn = Arc::new(AtomicBool::new(true));
+    let env = Env::new(Arc::new(InCommit { disk: RealDisk::new(&place.path()), torn: Arc::clone(&torn) }));
+    let verified = verify(&env, &Quiet).expect("there is a store");
+    assert!(!torn.load(Ordering::Relaxed), "the torn bytes were read");
+    assert_eq!(verified.problems, Vec::<String>::new());
 }
