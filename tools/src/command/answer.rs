@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use hedgerow::{Bounded, Context, Passage, Strategy};
+use hedgerow::{Bounded, Context, Passage};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::command::ask::{Asking, strategies};
+use crate::command::ask::{Asking, Chosen};
 use crate::command::find;
 use crate::command::models::LlmOptions;
 use crate::command::render;
@@ -33,9 +33,9 @@ pub struct Args {
     /// The question and its budget.
     #[command(flatten)]
     pub asking: Asking,
-    /// flat: by terms and vectors; graph: then along definition links
-    #[arg(long, default_value = "graph", value_parser = strategies())]
-    strategy: Strategy,
+    /// How passages are found.
+    #[command(flatten)]
+    chosen: Chosen,
     /// The model.
     #[command(flatten)]
     llm: LlmOptions,
@@ -52,7 +52,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let endpoint = args.llm.endpoint(1)?;
     let snapshot = session.open(&args.asking.store)?;
     let searcher = endpoint.as_ref().filter(|_| args.keywords);
-    let (question, context) = args.asking.ask(&snapshot, session, args.strategy, searcher)?;
+    let (question, context) = args.asking.ask(&snapshot, session, args.chosen.strategy, searcher)?;
     for lack in &context.incomplete {
         session.note(lack);
     }

@@ -18,8 +18,8 @@ use crate::session::Session;
 /// Ask a question: passages with their scores and the path to each
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The walk goes from what a passage mentions to the passages that define it. For now it follows these definition links \
-only; similarity edges and relations serve `expand` and `show`.
+The walk goes from what a passage mentions to the passages that define or share it, and along similarity edges and to \
+neighbouring chunks where these add to the question. Relations serve `expand` and `show`.
 
 Examples:
   hedgerow ask notes.hedgerow \"Which rock opera was released by the band formed in 1965?\"
@@ -29,12 +29,21 @@ pub struct Args {
     /// The question and its budget.
     #[command(flatten)]
     pub asking: Asking,
-    /// flat: by terms and vectors; graph: then along definition links
-    #[arg(long, default_value = "graph", value_parser = strategies())]
-    strategy: Strategy,
+    /// How it is answered.
+    #[command(flatten)]
+    chosen: Chosen,
     /// A model that names words to search for, beside those of the question.
     #[command(flatten)]
     llm: LlmOptions,
+}
+
+/// How a question is answered
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Chosen {
+    /// flat: by terms and vectors; neighbours: with the chunks next to the best; graph: along definition links and shared
+    /// entities; sage: with what similarity edges join to the best
+    #[arg(long, default_value = "graph", value_parser = strategies())]
+    pub strategy: Strategy,
 }
 
 /// What `ask`, `answer` and `compare` have in common.
@@ -44,7 +53,7 @@ pub struct Asking {
     pub store: PathBuf,
     /// The question, in quotes
     question: String,
-    /// Passages that terms and vectors give; the walk starts from the best five of them
+    /// Passages that terms and vectors give; the walk starts from up to three of them
     #[arg(short, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(..=PASSAGES_MAX))]
     k: u16,
     /// Passages beside them; flat gets as many more, so that both have the same budget
@@ -145,7 +154,7 @@ fn own_vector(
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.asking.store)?;
     let searcher = args.llm.endpoint(1)?;
-    let (question, context) = args.asking.ask(&snapshot, session, args.strategy, searcher.as_ref())?;
+    let (question, context) = args.asking.ask(&snapshot, session, args.chosen.strategy, searcher.as_ref())?;
     for lack in &context.incomplete {
         session.note(lack);
     }
