@@ -4,6 +4,7 @@ use crate::error::QueryError;
 use crate::index::guard::{Guard, QueryLimits};
 use crate::projection::Links;
 use crate::snapshot::{Bounded, Snapshot, Space};
+use hedgerow_format::Key;
 use serde::Serialize;
 
 /// What a generation holds.
@@ -87,7 +88,17 @@ impl Snapshot {
     }
 }
 
+/// What the documents of a segment take in memory, in bytes a byte of its file: measured, 3.4.
+const READ_BACK: u64 = 4;
+
 impl Bounded<'_> {
+    /// The fingerprint, which reads a segment at a time back as it was staged.
+    fn fingerprint_within(&self) -> Result<Key, QueryError> {
+        let largest = self.segments().iter().map(|segment| segment.entry().file.file_bytes).max();
+        self.guard.hold_bytes(largest.unwrap_or(0).saturating_mul(READ_BACK))?;
+        self.fingerprint_while(&|| self.guard.poll())
+    }
+
     /// See [`Snapshot::stats`](crate::Snapshot::stats).
     ///
     /// # Errors
@@ -97,7 +108,7 @@ impl Bounded<'_> {
         let counts = self.statistics()?;
         let mut stats = Stats {
             generation: self.generation(),
-            fingerprint: format!("{:?}", self.fingerprint_while(&|| self.guard.poll())?),
+            fingerprint: format!("{:?}", self.guard.scope(|| self.fingerprint_within())?),
             documents: counts.documents,
             chunks: counts.chunks,
             terms: counts.terms,
