@@ -10,7 +10,8 @@ const FUNCTION_LINES: usize = 70;
 /// All folders that hold Rust.
 const FOLDERS: [&str; 6] = ["format", "engine", "tools", "tests", "benches", "fuzz"];
 /// The files that may say `unsafe`.
-const UNSAFE: [&str; 2] = ["engine/src/distance/kernel.rs", "engine/src/storage/mapping.rs"];
+const UNSAFE: [&str; 3] =
+    ["engine/src/distance/kernel.rs", "engine/src/distance/tile.rs", "engine/src/storage/mapping.rs"];
 
 fn all_rust_files() -> Vec<(String, String)> {
     FOLDERS.into_iter().flat_map(rust_files).collect()
@@ -86,7 +87,7 @@ fn every_file_opens_with_a_sentence() {
 }
 
 #[test]
-fn unsafe_stands_in_two_files_and_each_block_says_why_it_is_sound() {
+fn unsafe_stands_in_three_files_and_each_block_says_why_it_is_sound() {
     let mut broken = Vec::new();
     for (file, text) in all_rust_files() {
         let (code, lines) = (code(&text), text.lines().collect::<Vec<_>>());

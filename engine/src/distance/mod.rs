@@ -5,7 +5,9 @@
 //! `(i, i + 2)`, `(i, i + 1)`, and the sum is rounded once to f32. Because products are exact, a fused
 //! multiply-add gives the same bits as a multiplication and an addition, so every instruction set agrees.
 
+pub mod codes;
 mod kernel;
+pub mod tile;
 
 /// Why a vector cannot stand in a vector space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,30 +53,12 @@ pub fn normalise(vector: &mut [f32]) -> Result<(), VectorFault> {
     Ok(())
 }
 
-/// The similarities of every query with every row, the same bits as [`dot`] gives.
-///
-/// `queries` and `rows` are row-major matrices of `dimensions` columns; `out` gets one line a query, one value a row.
-/// Whole rows that find no place in `out` are left out. Costs a copy of both matrices in f64, so call it for blocks
-/// that fit the second-level cache.
-pub fn dots(queries: &[f32], rows: &[f32], dimensions: usize, out: &mut [f32]) {
-    if dimensions == 0 {
-        out.fill(0.0);
-        return;
-    }
-    let (m, n) = (queries.len() / dimensions, rows.len() / dimensions);
-    if m >= TILED_QUERIES_MIN && n >= TILED_QUERIES_MIN {
-        kernel::dots(queries, rows, dimensions, out);
-        return;
-    }
-    for (query, line) in queries.chunks_exact(dimensions).zip(out.chunks_mut(n.max(1))) {
-        for (row, value) in rows.chunks_exact(dimensions).zip(line) {
-            *value = dot(query, row);
-        }
-    }
+/// The similarities of a vector with some rows of a row-major matrix that has as many columns, the same bits as [`dot`]
+/// gives; 0 for a row that is not there.
+pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
+    out.clear();
+    kernel::dots(query, rows, listed, out);
 }
-
-/// Below this many queries or rows, packing them costs more than the tiles save.
-const TILED_QUERIES_MIN: usize = 4;
 
 /// The one rounding of a sum.
 #[expect(clippy::cast_possible_truncation, reason = "the similarity is defined by this rounding")]
@@ -104,20 +88,5 @@ mod tests {
         assert_eq!(normalise(&mut [0.0, -0.0]), Err(VectorFault::Zero));
         assert_eq!(normalise(&mut [0.0, f32::NAN]), Err(VectorFault::NotFinite { component: 1 }));
         assert_eq!(normalise(&mut []), Err(VectorFault::Zero));
-    }
-
-    #[test]
-    fn few_queries_and_many_give_the_same_bits_and_odd_shapes_are_safe() {
-        let matrix: Vec<f32> = (0..9u8 * 21).map(|i| f32::from(i).cos()).collect();
-        let mut all = vec![0.0; 81];
-        dots(&matrix, &matrix, 21, &mut all);
-        for (query, line) in matrix.chunks_exact(21).zip(all.chunks_exact(9)) {
-            let mut one = vec![0.0; 9];
-            dots(query, &matrix, 21, &mut one);
-            assert_eq!(one, line);
-        }
-        dots(&matrix, &[], 21, &mut []);
-        dots(&matrix, &matrix, 21, &mut [0.0; 5]);
-        dots(&[], &[], 0, &mut [0.0; 5]);
     }
 }

@@ -1,4 +1,4 @@
-//! Pure algorithms over slices: no file, no clock, no lock.
+//! Pure algorithms over slices: no file, no clock.
 
 /// Progress and cancellation of long computations.
 pub mod control;

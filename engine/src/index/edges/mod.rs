@@ -1,9 +1,14 @@
 //! Similarity edges: the pairs above a percentile of all pairs, under a cap for each row; exact and reproducible.
 
+mod bracket;
+mod image;
 mod scan;
 
+use crate::distance::codes::Codes;
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::scan::{Scan, order_statistic, pairs_of, parts, score};
+use crate::index::edges::bracket::Bracket;
+use crate::index::edges::image::score;
+use crate::index::edges::scan::{Choices, Scan, pairs_of, parts};
 
 /// Which pairs become edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +65,10 @@ pub struct EdgeReport {
 /// equals those with the lower rank. Similarities are those of [`crate::distance::dot`], and -0 equals 0. The result
 /// does not depend on the number of threads.
 ///
-/// Runs on the current rayon pool and compares every pair once, or three times where a sample misleads; needs
-/// 8 · rows · `top_m` + 16 Mi bytes a thread.
+/// Codes of eight bits tell of nearly all pairs on which side of the threshold they lie, with a proven bound; the others
+/// are compared by the similarity. Runs on the current rayon pool. Looks at every pair once, and again where a sample
+/// misleads about where the threshold may lie or where so many different similarities lie there that they don't fit; needs
+/// rows · (4 · dimensions + 8 · `top_m`) bytes and up to 16 MiB a thread.
 ///
 /// # Errors
 /// When `control` says so.
@@ -73,40 +80,55 @@ pub fn build(
     control: &dyn Control,
 ) -> Result<EdgeSet, Cancelled> {
     let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-    let (order, ranks) = ranked(key_ranks.get(..rows).unwrap_or(key_ranks));
+    let order = ordered(key_ranks.get(..rows).unwrap_or(key_ranks));
     let (rows, pairs) = (order.len(), pairs_of(order.len()));
     let mut report = EdgeReport { rows: order.iter().max().map_or(0, |last| last + 1), pairs, ..EdgeReport::default() };
     if pairs == 0 {
         return Ok(edge_set(&[], report));
     }
-    let choices = (rows - 1).min(rules.top_m as usize);
+    let width = (rows - 1).min(rules.top_m as usize);
     let matrix = &matrix[..rows * dimensions];
-    let scan = Scan { matrix, dimensions, ranks: &ranks, choices, control };
-    let (tally, found) = scan.counted_around(order_statistic(pairs, rules.percentile), rules.percentile)?;
-    report.threshold = Some(score(found.image));
-    report.passed = pairs - found.before;
-    Ok(edge_set(&chosen(&tally.choices, choices, &order, found.image), report))
+    let codes = Codes::new(matrix, dimensions, &order);
+    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, control };
+    let target = order_statistic(pairs, rules.percentile);
+    let mut bracket = Bracket::sampled(&codes, rules.percentile);
+    let mut done = 0;
+    let (threshold, before, choices) = loop {
+        let choices = Choices::new(rows, width, bracket.low);
+        let tally = scan.pass(bracket, &choices, done)?;
+        done += pairs;
+        match tally.bin_of(target) {
+            Ok((bin, before)) if bracket.shift == 0 => break (bracket.low + bin, before, choices),
+            Ok((bin, _)) => bracket = bracket.bin(bin),
+            Err(lower) => bracket = bracket.beyond(lower),
+        }
+    };
+    report.threshold = Some(score(threshold));
+    report.passed = pairs - before;
+    Ok(edge_set(&chosen(&choices.into_entries(), width, &order, threshold), report))
 }
 
-/// Rows in the order of their keys, and for each row its place there.
-fn ranked(key_ranks: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// The index of the order statistic at a percentile among at least one pair.
+fn order_statistic(pairs: u64, percentile: u32) -> u64 {
+    let index = u128::from(pairs) * u128::from(percentile) / 100_000;
+    u64::try_from(index).unwrap_or(u64::MAX).min(pairs.saturating_sub(1))
+}
+
+/// Rows in the order of their keys.
+fn ordered(key_ranks: &[u32]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).map(|(row, _)| row).collect();
     order.sort_by_key(|&row| key_ranks[row as usize]);
-    let mut ranks = vec![0; order.len()];
-    for (rank, &row) in (0..).zip(&order) {
-        ranks[row as usize] = rank;
-    }
-    (order, ranks)
+    order
 }
 
 /// The chosen pairs at or above the threshold, as lower row, higher row and image, in order.
 fn chosen(choices: &[u64], width: usize, order: &[u32], threshold: u32) -> Vec<(u32, u32, u32)> {
     let mut pairs = Vec::new();
-    for (row, entries) in (0u32..).zip(choices.chunks_exact(width.max(1))) {
+    for (&row, entries) in order.iter().zip(choices.chunks_exact(width.max(1))) {
         for &entry in entries {
-            let (image, rank) = parts(entry);
+            let (image, place) = parts(entry);
             if entry != 0 && image >= threshold {
-                let partner = order[rank as usize];
+                let partner = order[place as usize];
                 pairs.push((row.min(partner), row.max(partner), image));
             }
         }

@@ -1,0 +1,347 @@
+//! Vectors as codes of eight bits with one scale, and how far a product of codes can lie from the similarity.
+
+use crate::distance::tile::{FINE_STEP, Fine, Left, Right, TILE_COLUMNS, TILE_ROWS, mixed};
+use rayon::prelude::*;
+use std::iter::repeat;
+
+/// The codes of a matrix.
+///
+/// A component `x` has the code `round(x / scale)`, at most 127 in magnitude. With `x̂ = scale · code` and
+/// `e = x − x̂`, the inner products of two rows differ by
+///
+/// `|x·y − x̂·ŷ| = |e·y + x̂·f| ≤ ‖e‖ ‖y‖ + (‖x‖ + ‖e‖) ‖f‖ ≤ ‖e‖ · reach + ‖f‖ · reach`,
+///
+/// where `f` is the error of `y` and `reach` bounds `‖z‖ + ‖error of z‖` of every row `z` (Cauchy–Schwarz).
+///
+/// What a code leaves has a code of its own, `round((x − x̂) / (scale / 254))`. With the rests `r` and `s` that these stand
+/// for, and `g` and `h`, what they leave of `x` and `y`,
+///
+/// `|x·y − (x̂·ŷ + x̂·s + r·ŷ)| = |r·s + g·y + (x̂ + r)·h| ≤ (‖r‖² + ‖s‖²) / 2 + ‖g‖ · reach + ‖h‖ · reach`.
+///
+/// What the [similarity](crate::distance::dot) rounds is below [`SLACK`] · reach² and counts as an error of both rows.
+pub struct Codes {
+    rows: usize,
+    steps: usize,
+    scale: f64,
+    reach: f64,
+    /// For each row how far it moves similarities from products, and from products with the mixed ones.
+    errors: Vec<[f64; 2]>,
+    left: Vec<[Left; TILE_ROWS]>,
+    right: Vec<[Right; TILE_COLUMNS]>,
+    bias: Vec<[i32; TILE_COLUMNS]>,
+    fine: FineRows,
+}
+
+/// What [`Fine`] shows.
+struct FineRows {
+    codes: Vec<u8>,
+    rests: Vec<i8>,
+    bias: Vec<i32>,
+    width: usize,
+}
+
+/// What a similarity can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Between {
+    /// Not less.
+    pub low: f64,
+    /// Not more.
+    pub high: f64,
+}
+
+/// The share of `‖x‖ ‖y‖` that the rounding of a similarity and of the figures here stays below, several times over:
+/// the one rounding to f32 is 2⁻²⁴.
+const SLACK: f64 = 1e-6;
+
+/// The largest magnitude of a code.
+const CODE_MAX: f64 = 127.0;
+
+/// Steps of the finer scale in one of the other: a rest, at most half a step, fits a code.
+const REST_STEPS: f64 = 2.0 * CODE_MAX;
+
+/// Rows that the scale is chosen by.
+const SCALE_ROWS: usize = 256;
+
+/// Scales tried, each less than the one before it by a sixth root of two.
+const SCALE_STEPS: u32 = 24;
+
+impl Codes {
+    /// Codes of the listed rows of a row-major matrix of finite components, in the order of the list; a row that is not
+    /// there counts as zero. Costs one pass over them, on the current rayon pool.
+    pub fn new(matrix: &[f32], dimensions: usize, listed: &[u32]) -> Self {
+        let rows = listed.len();
+        let vector = |row: u32| matrix.chunks_exact(dimensions.max(1)).nth(row as usize).unwrap_or_default();
+        let steps = dimensions.div_ceil(4);
+        let scales = Scales::fit(matrix, dimensions);
+        let scale = scales.coarse;
+        let width = dimensions.next_multiple_of(FINE_STEP);
+        let mut fine =
+            FineRows { codes: vec![128; rows * width], rests: vec![0; rows * width], bias: vec![0; rows], width };
+        let places = fine.codes.par_chunks_mut(width.max(1)).zip(fine.rests.par_chunks_mut(width.max(1)));
+        let lines = places.zip(&mut fine.bias).zip(listed);
+        let measured: Vec<Lengths> = lines
+            .map(|(((codes, rests), bias), row)| {
+                let mut sum = 0;
+                let places = codes.iter_mut().zip(rests.iter_mut());
+                let lengths = encode(vector(*row), scales, places, |(code_at, rest_at), code, rest| {
+                    (*code_at, *rest_at) = (code.cast_unsigned() ^ 128, rest);
+                    sum += i32::from(rest);
+                });
+                *bias = 128 * sum;
+                lengths
+            })
+            .collect();
+        let reach = measured.iter().map(|lengths| lengths.whole + lengths.left).fold(0.0, f64::max) * (1.0 + SLACK);
+        let errors = measured.iter().map(|lengths| lengths.errors(reach)).collect();
+        let row =
+            |row: usize| fine.codes.as_chunks::<4>().0.chunks_exact((width / 4).max(1)).nth(row).unwrap_or_default();
+        let mut left = vec![[[128; 4]; TILE_ROWS]; rows.div_ceil(TILE_ROWS) * steps];
+        left.par_chunks_mut(steps.max(1)).enumerate().for_each(|(tile, packed)| {
+            for at in 0..TILE_ROWS {
+                for (packed, codes) in packed.iter_mut().zip(row(tile * TILE_ROWS + at)) {
+                    packed[at] = *codes;
+                }
+            }
+        });
+        let panels = rows.div_ceil(TILE_COLUMNS);
+        let (mut right, mut bias) = (vec![[[0; 4]; TILE_COLUMNS]; panels * steps], vec![[0; TILE_COLUMNS]; panels]);
+        right.par_chunks_mut(steps.max(1)).zip(&mut bias).enumerate().for_each(|(panel, (packed, bias))| {
+            for at in 0..TILE_COLUMNS {
+                for (packed, codes) in packed.iter_mut().zip(row(panel * TILE_COLUMNS + at)) {
+                    packed[at] = codes.map(|code| (code ^ 128).cast_signed());
+                    bias[at] += 128 * packed[at].iter().map(|code| i32::from(*code)).sum::<i32>();
+                }
+            }
+        });
+        Self { rows, steps, scale, reach, errors, left, right, bias, fine }
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The left side of the tile with this number: the rows from `tile · TILE_ROWS` on.
+    pub fn left(&self, tile: usize) -> &[[Left; TILE_ROWS]] {
+        self.left.get(tile * self.steps..(tile + 1) * self.steps).unwrap_or_default()
+    }
+
+    /// The right side of the tile with this number: the rows from `panel · TILE_COLUMNS` on, and their bias.
+    pub fn right(&self, panel: usize) -> (&[[Right; TILE_COLUMNS]], &[i32; TILE_COLUMNS]) {
+        let codes = self.right.get(panel * self.steps..(panel + 1) * self.steps).unwrap_or_default();
+        (codes, self.bias.get(panel).unwrap_or(&[0; TILE_COLUMNS]))
+    }
+
+    /// How far a row moves similarities from products of its codes, rounded up to units of such a product.
+    pub fn error(&self, row: usize) -> i32 {
+        self.errors.get(row).map_or(0, |error| whole((error[0] / self.unit()).ceil()))
+    }
+
+    /// Pairs with a higher product have a higher similarity; the errors of both rows are to be added.
+    pub fn certainly_above(&self, similarity: f32) -> i32 {
+        whole((f64::from(similarity) / self.unit()).ceil())
+    }
+
+    /// Pairs with this similarity or a higher one have a higher product; the errors of both rows are to be subtracted.
+    pub fn perhaps_at_least(&self, similarity: f32) -> i32 {
+        whole((f64::from(similarity) / self.unit()).floor()).saturating_sub(1)
+    }
+
+    /// Where the similarities of a row and some of those from `first` on lie, of which the products of codes are given.
+    pub fn narrow(
+        &self,
+        row: usize,
+        first: usize,
+        listed: &[(u16, i32)],
+        scratch: &mut Vec<i32>,
+        out: &mut Vec<Between>,
+    ) {
+        let FineRows { codes, rests, bias, width } = &self.fine;
+        mixed(Fine { codes, rests, bias, width: *width }, row, first, listed, scratch);
+        let (unit, fine_unit) = (self.unit(), self.unit() / REST_STEPS);
+        let error = |row: usize| self.errors.get(row).map_or(0.0, |errors| errors[1]);
+        let own = error(row);
+        out.clear();
+        out.extend(listed.iter().zip(scratch).map(|((column, product), mixed)| {
+            let value = f64::from(*product) * unit + f64::from(*mixed) * fine_unit;
+            let error = own + error(first + usize::from(*column));
+            Between { low: value - error, high: value + error }
+        }));
+    }
+
+    /// No product is larger in magnitude.
+    pub fn product_max(&self) -> i32 {
+        whole((self.reach * self.reach / self.unit()).ceil())
+    }
+
+    /// What a product of one is as a similarity.
+    pub fn unit(&self) -> f64 {
+        self.scale * self.scale
+    }
+}
+
+/// The scales of codes and of rests, and their inverses.
+#[derive(Clone, Copy)]
+struct Scales {
+    coarse: f64,
+    fine: f64,
+    inverse: f64,
+    fine_inverse: f64,
+}
+
+impl Scales {
+    fn new(coarse: f64) -> Self {
+        let fine = coarse / REST_STEPS;
+        Self { coarse, fine, inverse: 1.0 / coarse, fine_inverse: 1.0 / fine }
+    }
+
+    /// The scale under which the errors of some rows are least on average: rounding grows with it, cutting off shrinks.
+    fn fit(matrix: &[f32], dimensions: usize) -> Self {
+        let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
+        let step = rows.div_ceil(SCALE_ROWS).max(1);
+        let sample = || matrix.chunks_exact(dimensions.max(1)).step_by(step);
+        let largest = sample().flatten().map(|x| f64::from(x.abs())).fold(0.0, f64::max);
+        let full = Self::new(if largest > 0.0 { largest / CODE_MAX } else { 1.0 });
+        let left = |scales: Self, row| encode(row, scales, repeat(()), |(), _, _| ()).left;
+        let total = |scales: Self| sample().map(|row| left(scales, row)).sum::<f64>();
+        let (mut best, mut least) = (full, total(full));
+        for step in 1..SCALE_STEPS {
+            let candidate = Self::new(full.coarse * libm::exp2(-f64::from(step) / 6.0));
+            let error = total(candidate);
+            if error < least {
+                (best, least) = (candidate, error);
+            }
+        }
+        best
+    }
+}
+
+/// The nearest whole number, as a number and as a code, of one that is at most [`CODE_MAX`] in magnitude once it is
+/// limited.
+#[expect(clippy::cast_possible_truncation, reason = "the lowest eight bits of the sum are the code")]
+#[inline]
+fn rounded(value: f64) -> (f64, i8) {
+    // At this size a unit in the last place is 1, and the lowest bits count from it.
+    const ONES: f64 = 6_755_399_441_055_744.0;
+    let sum = value.clamp(-CODE_MAX, CODE_MAX) + ONES;
+    (sum - ONES, sum.to_bits() as i8)
+}
+
+/// Calls `put` with each of `places`, the code of a component and that of its rest, and measures what they stand for.
+#[inline]
+fn encode<P>(row: &[f32], scales: Scales, places: impl Iterator<Item = P>, mut put: impl FnMut(P, i8, i8)) -> Lengths {
+    let mut sums = [[0.0; 4]; 4];
+    let mut places = places;
+    for components in row.chunks(4) {
+        for ((sums, component), place) in sums.iter_mut().zip(components).zip(&mut places) {
+            let value = f64::from(*component);
+            let (whole, code) = rounded(value * scales.inverse);
+            let left = value - scales.coarse * whole;
+            let (part, rest) = rounded(left * scales.fine_inverse);
+            let fine = scales.fine * part;
+            for (sum, part) in sums.iter_mut().zip([value, left, fine, left - fine]) {
+                *sum += part * part;
+            }
+            put(place, code, rest);
+        }
+    }
+    let total = |part: usize| sums.iter().map(|sums| sums[part]).sum::<f64>().sqrt();
+    Lengths { whole: total(0), left: total(1), rest: total(2), last: total(3) }
+}
+
+/// The lengths of a row, of what its codes leave, of the rests, and of what these leave.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lengths {
+    whole: f64,
+    left: f64,
+    rest: f64,
+    last: f64,
+}
+
+impl Lengths {
+    fn errors(&self, reach: f64) -> [f64; 2] {
+        let slack = SLACK * reach * reach;
+        let fine = self.rest * self.rest / 2.0 + self.last * reach;
+        [self.left * reach, fine].map(|error| error * (1.0 + SLACK) + slack)
+    }
+}
+
+/// A whole number as it fits.
+#[expect(clippy::cast_possible_truncation, reason = "the conversion saturates")]
+fn whole(value: f64) -> i32 {
+    value as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distance::tile::{Products, products};
+    use crate::distance::{dot, normalise};
+
+    fn vectors(rows: usize, dimensions: usize) -> Vec<f32> {
+        let mut seed = 9_u32;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from(u16::try_from(seed >> 16).unwrap_or(0)) / 65_536.0 - 0.5
+        };
+        let mut matrix: Vec<f32> = (0..rows * dimensions).map(|_| next()).collect();
+        for (row, vector) in matrix.chunks_mut(dimensions).enumerate() {
+            // Some with one large component, which codes cut off; some that are nearly one direction.
+            if row % 7 == 3 {
+                vector[row % dimensions] = 40.0;
+            }
+            if row % 5 == 1 {
+                for x in vector.iter_mut() {
+                    *x = 0.3 + *x / 50.0;
+                }
+            }
+            normalise(vector).unwrap();
+        }
+        matrix
+    }
+
+    #[test]
+    fn similarities_lie_where_the_codes_say() {
+        for (rows, dimensions) in [(70, 3), (70, 16), (90, 61), (90, 384), (33, 1000)] {
+            let matrix = vectors(rows, dimensions);
+            let listed: Vec<u32> = (0..u32::try_from(rows).unwrap()).rev().collect();
+            let codes = Codes::new(&matrix, dimensions, &listed);
+            let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
+            let mut tightest = 0_f64;
+            for left in 0..rows {
+                let mut pairs = Vec::new();
+                for panel in 0..rows.div_ceil(TILE_COLUMNS) {
+                    let mut out = Products::default();
+                    let (right, bias) = codes.right(panel);
+                    products(codes.left(left / TILE_ROWS), right, bias, &mut out);
+                    for (column, product) in (panel * TILE_COLUMNS..rows).zip(out.0[left % TILE_ROWS]) {
+                        let similarity = dot(vector(left), vector(column));
+                        let errors = codes.error(left) + codes.error(column);
+                        assert!(product <= codes.certainly_above(similarity) + errors);
+                        assert!(product > codes.perhaps_at_least(similarity) - errors);
+                        assert!(product.abs() <= codes.product_max());
+                        pairs.push((u16::try_from(column).unwrap(), product));
+                    }
+                }
+                let mut narrowed = Vec::new();
+                codes.narrow(left, 0, &pairs, &mut Vec::new(), &mut narrowed);
+                for ((column, _), between) in pairs.iter().zip(&narrowed) {
+                    let similarity = f64::from(dot(vector(left), vector(usize::from(*column))));
+                    assert!(between.low <= similarity && similarity <= between.high);
+                    tightest = tightest.max((similarity - between.low) / (between.high - between.low));
+                }
+            }
+            // A bound that is never nearly met would hide a mistake in the products.
+            assert!(tightest > 0.5);
+        }
+    }
+
+    #[test]
+    fn vectors_of_any_size_are_safe() {
+        for (matrix, dimensions) in [(vec![], 3), (vec![0.0; 6], 3), (vec![1e30; 6], 3), (vec![1e-40; 6], 2)] {
+            let codes = Codes::new(&matrix, dimensions, &[0, 1, 7]);
+            assert!(codes.error(0) >= 0 && codes.product_max() >= 0);
+            assert_eq!(codes.right(9).0.len(), 0);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Where the threshold may lie, told by the codes of some rows.
+
+use crate::distance::codes::Codes;
+use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
+use crate::index::edges::image::image;
+use crate::index::edges::scan::{BLOCK_ROWS, pairs_of};
+use rayon::prelude::*;
+
+/// The images that a pass counts, in bins of `1 << shift`; of others it counts how many lie below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bracket {
+    /// The lowest image.
+    pub low: u32,
+    /// Images of a bin, as a power of two.
+    pub shift: u32,
+    /// How many bins there are.
+    pub bins: u32,
+}
+
+/// A sample has at least so many pairs, and this share of all.
+const SAMPLE_MIN: u64 = 1 << 23;
+const SAMPLE_SHARE: u64 = 100;
+
+/// Standard errors of the sample's percentile that the bracket reaches to both sides.
+const SAMPLE_ERRORS: f64 = 4.0;
+
+/// What the codes may shift a percentile: their errors have no preferred sign, so that it is far less than a pair's.
+const CODES_SHIFT: f64 = 2e-4;
+
+/// Bins of a histogram of products.
+const HISTOGRAM: u32 = 1 << 14;
+
+/// Bins that a pass counts at most: 16 MiB a thread.
+const BINS_MAX: u32 = 1 << 21;
+
+impl Bracket {
+    /// All images from `low` to `high`.
+    pub fn between(low: u32, high: u32) -> Self {
+        let span = high.saturating_sub(low);
+        let shift = (0..32).find(|shift| span >> shift < BINS_MAX).unwrap_or(31);
+        Self { low, shift, bins: (span >> shift) + 1 }
+    }
+
+    /// The highest image.
+    pub fn high(&self) -> u32 {
+        let images = u64::from(self.bins) << self.shift;
+        u32::try_from(u64::from(self.low) + images - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The images of one bin.
+    pub fn bin(&self, bin: u32) -> Self {
+        let low = self.low + (bin << self.shift);
+        Self::between(low, low + ((1 << self.shift) - 1))
+    }
+
+    /// A bracket below or above this one, and wider, for when the threshold was not in it.
+    pub fn beyond(&self, lower: bool) -> Self {
+        let span = (self.high() - self.low).saturating_mul(4).max(1 << 16);
+        if lower {
+            Self::between(self.low.saturating_sub(span), self.low.saturating_sub(1))
+        } else {
+            let low = self.high().saturating_add(1);
+            Self::between(low, low.saturating_add(span))
+        }
+    }
+
+    /// Around a percentile, in thousandths of a per cent, of all pairs, by the codes of some.
+    pub fn sampled(codes: &Codes, percentile: u32) -> Self {
+        let sample = Sample::new(codes);
+        let histogram = sample.histogram();
+        let share = f64::from(percentile) / 100_000.0;
+        let slack = sample.percentile_error(histogram.at(share)) * SAMPLE_ERRORS + 2.0 / histogram.pairs.max(1.0);
+        let reach = CODES_SHIFT + histogram.width;
+        let (low, high) = (histogram.at(share - slack) - reach, histogram.at(share + slack) + reach);
+        #[expect(clippy::cast_possible_truncation, reason = "a place to begin with")]
+        Self::between(image(low as f32), image(high as f32))
+    }
+}
+
+/// Pairs of blocks in which every row occurs equally often, so that rows that are like many others don't mislead; all
+/// of them where these are few.
+struct Sample<'c> {
+    codes: &'c Codes,
+    blocks: Vec<(usize, usize)>,
+    all: bool,
+}
+
+/// How many pairs of the sample have which products.
+struct Histogram {
+    counts: Vec<u64>,
+    pairs: f64,
+    /// The similarity at which the first bin begins, and that of a bin's width.
+    first: f64,
+    width: f64,
+}
+
+impl Histogram {
+    /// The similarity below which a share of the pairs lies.
+    fn at(&self, share: f64) -> f64 {
+        let target = share.clamp(0.0, 1.0) * self.pairs;
+        let mut before = 0.0;
+        let mut bins = 0.0;
+        for count in self.counts.iter().map(|count| float(*count)) {
+            if before + count >= target && count > 0.0 {
+                return self.first + self.width * (bins + (target - before) / count);
+            }
+            before += count;
+            bins += 1.0;
+        }
+        self.first + self.width * bins
+    }
+}
+
+impl<'c> Sample<'c> {
+    fn new(codes: &'c Codes) -> Self {
+        let rows = codes.rows();
+        let blocks = rows.div_ceil(BLOCK_ROWS);
+        let wanted = SAMPLE_MIN.max(pairs_of(rows) / SAMPLE_SHARE);
+        let offsets = usize::try_from(wanted / (rows * BLOCK_ROWS).max(1) as u64).unwrap_or(0) + 1;
+        let all = 2 * offsets >= blocks;
+        let pairs = if all {
+            (0..blocks).flat_map(|left| (left..blocks).map(move |right| (left, right))).collect()
+        } else {
+            let offset = move |number: usize| 1 + number * (blocks / 2 - 1) / offsets;
+            (0..offsets)
+                .flat_map(|number| (0..blocks).map(move |left| (left, (left + offset(number)) % blocks)))
+                .collect()
+        };
+        Self { codes, blocks: pairs, all }
+    }
+
+    /// Calls `visit` for every tile of a pair of blocks, with its first row, its first column, and what counts of each line
+    /// of it: from which place to before which.
+    fn for_each_tile(
+        &self,
+        (left, right): (usize, usize),
+        mut visit: impl FnMut(&Products, usize, &dyn Fn(usize) -> (usize, usize)),
+    ) {
+        let rows = self.codes.rows();
+        let range = |block: usize| block * BLOCK_ROWS..((block + 1) * BLOCK_ROWS).min(rows);
+        let mut out = Products::default();
+        for tile in range(left).step_by(TILE_ROWS) {
+            for panel in range(right).step_by(TILE_COLUMNS) {
+                let (codes, bias) = self.codes.right(panel / TILE_COLUMNS);
+                products(self.codes.left(tile / TILE_ROWS), codes, bias, &mut out);
+                let end = (rows - panel).min(TILE_COLUMNS);
+                let first = |at: usize| if left == right { (tile + at + 1).saturating_sub(panel).min(end) } else { 0 };
+                visit(&out, (rows - tile).min(TILE_ROWS), &|at| (first(at), end));
+            }
+        }
+    }
+
+    /// Counts the products of all pairs of the sample.
+    fn histogram(&self) -> Histogram {
+        let offset = self.codes.product_max();
+        let shift = (0..32).find(|shift| (2 * i64::from(offset)) >> shift < i64::from(HISTOGRAM)).unwrap_or(31);
+        let counted = self.blocks.par_iter().fold(
+            || vec![0_u64; HISTOGRAM as usize],
+            |mut counts, blocks| {
+                self.for_each_tile(*blocks, |out, rows, columns| {
+                    for (at, line) in out.0.iter().enumerate().take(rows) {
+                        let (start, end) = columns(at);
+                        for product in &line[start..end] {
+                            let bin = (product.saturating_add(offset) >> shift).max(0).cast_unsigned();
+                            counts[bin.min(HISTOGRAM - 1) as usize] += 1;
+                        }
+                    }
+                });
+                counts
+            },
+        );
+        let counts = counted.reduce(
+            || vec![0; HISTOGRAM as usize],
+            |mut all, more| {
+                all.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+                all
+            },
+        );
+        let unit = self.codes.unit();
+        let pairs = float(counts.iter().sum());
+        Histogram { counts, pairs, first: -f64::from(offset) * unit, width: f64::from(1_u32 << shift) * unit }
+    }
+
+    /// The standard error of the share of pairs below a similarity, from how it differs between blocks: pairs of one row
+    /// are not independent of each other.
+    fn percentile_error(&self, similarity: f64) -> f64 {
+        if self.all {
+            return 0.0;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
+        let threshold = self.codes.certainly_above(similarity as f32);
+        let shares: Vec<f64> = self
+            .blocks
+            .par_iter()
+            .map(|blocks| {
+                let (mut above, mut all) = (0, 0);
+                self.for_each_tile(*blocks, |out, rows, columns| {
+                    for (at, line) in out.0.iter().enumerate().take(rows) {
+                        let (start, end) = columns(at);
+                        above += line[start..end].iter().map(|product| u64::from(*product > threshold)).sum::<u64>();
+                        all += (end - start) as u64;
+                    }
+                });
+                float(above) / float(all).max(1.0)
+            })
+            .collect();
+        let blocks = float(shares.len() as u64);
+        let mean = shares.iter().sum::<f64>() / blocks;
+        let variance = shares.iter().map(|share| (share - mean) * (share - mean)).sum::<f64>() / blocks;
+        (variance / blocks).sqrt()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::edges::image::score;
+
+    #[test]
+    fn brackets_cover_their_images_and_those_beyond_adjoin() {
+        for (low, high) in [(0, 0), (5, 9), (1 << 31, u32::MAX), (0, u32::MAX), (image(0.19), image(0.2))] {
+            let bracket = Bracket::between(low, high);
+            assert_eq!(bracket.low, low);
+            assert!(bracket.high() >= high && bracket.bins <= BINS_MAX);
+            assert_eq!(bracket.bin(0).low, low);
+            assert!(low == 0 || bracket.beyond(true).high() >= low - 1);
+            assert!(bracket.high() == u32::MAX || bracket.beyond(false).low == bracket.high() + 1);
+        }
+        assert!(score(image(0.19)) < score(Bracket::between(image(0.19), image(0.2)).high()));
+    }
+}
