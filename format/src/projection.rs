@@ -43,6 +43,41 @@ record! {
     }
 }
 
+record! {
+    /// What following the edges needs of a chunk.
+    EdgeRow: 32 bytes {
+        0 vector: [u8; 16] = "The first 16 bytes of the BLAKE3 hash of its vector.";
+        16 chunk: u32 = "Its id.";
+        20 rank: u32 = "Its place in the order of document keys and ordinals.";
+        24 floor: u32 = "The image from which on its edges and spares hold all its partners, those apart that other chunks chose alone.";
+        28 spares_end: u32 = "Where its spares end; they begin where those of the row before end.";
+    }
+}
+
+record! {
+    /// A partner that is no choice of its chunk: the top is full, or the similarity is below the threshold.
+    EdgeSpare: 8 bytes {
+        0 row: u32 = "The partner's row.";
+        4 similarity: f32 = "How similar it is.";
+    }
+}
+
+record! {
+    /// How many pairs have one similarity.
+    EdgeCount: 8 bytes {
+        0 pairs: u64 = "Pairs whose image is the lowest one and the place of this count.";
+    }
+}
+
+record! {
+    /// What the counts begin with.
+    EdgeReserveRow: 16 bytes {
+        0 below: u64 = "Pairs with lower images.";
+        8 low: u32 = "The lowest image that is counted.";
+        12 reserved: u32 = "Zero.";
+    }
+}
+
 /// A CSR of a projection: its sections, their numbered invariants and how many rows and which targets there may be.
 struct Csr {
     offsets: SectionKind,
@@ -158,12 +193,16 @@ pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
     edges_findings(file, chunks_end).into_iter().next().map_or(Ok(()), Err)
 }
 
-/// What is wrong with an edges projection: the first finding of its adjacency, its weights and its report.
+/// What is wrong with an edges projection: the first finding of its adjacency, its weights, its
+/// report and its reserve.
 pub fn edges_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
     let chunks = to_usize(chunks_end);
     let csr = Csr { offsets: SectionKind::EdgeOffsets, targets: SectionKind::EdgeTargets, rows: chunks, below: chunks };
     let adjacency = csr.validate(file).and_then(|()| csr.mirrors(&csr, file));
-    [adjacency, edge_weights(file), edge_report(file)].into_iter().filter_map(Result::err).collect()
+    [adjacency, edge_weights(file), edge_report(file), edge_followers(file, chunks_end)]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
 }
 
 fn edge_weights<S: Sections>(file: &S) -> Result<(), FormatError> {
@@ -185,5 +224,40 @@ fn edge_report<S: Sections>(file: &S) -> Result<(), FormatError> {
             let section = SectionKind::EdgeReport.name();
             Err(FormatError::Invariant { section, rule: "S-EDG-2", row: 0 })
         }
+    }
+}
+
+fn edge_followers<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    let broken = |section: SectionKind, rule, row: usize| FormatError::Invariant {
+        section: section.name(),
+        rule,
+        row: row as u64,
+    };
+    let rows = file.rows::<EdgeRow>(SectionKind::EdgeRows)?;
+    let spares = file.rows::<EdgeSpare>(SectionKind::EdgeSpares)?;
+    let known = to_usize(rows.len().try_into().unwrap_or(u32::MAX));
+    let (mut chunk_before, mut spares_before) = (None, 0);
+    for (row, edge) in rows.iter().enumerate() {
+        let ascends = chunk_before < Some(edge.chunk) && edge.chunk < chunks_end;
+        if !ascends || to_usize(edge.rank) >= known || edge.spares_end < spares_before {
+            return Err(broken(SectionKind::EdgeRows, "S-EDG-3", row));
+        }
+        (chunk_before, spares_before) = (Some(edge.chunk), edge.spares_end);
+    }
+    if spares.len() != to_usize(spares_before) {
+        return Err(broken(SectionKind::EdgeRows, "S-EDG-3", rows.len()));
+    }
+    if let Some(row) = spares.iter().position(|spare| to_usize(spare.row) >= known || !spare.similarity.is_finite()) {
+        return Err(broken(SectionKind::EdgeSpares, "S-EDG-4", row));
+    }
+    let reserves = file.rows::<EdgeReserveRow>(SectionKind::EdgeReserve)?;
+    let counts = file.rows::<EdgeCount>(SectionKind::EdgeCounts)?.len();
+    let fits = |reserve: EdgeReserveRow| {
+        reserve.reserved == 0 && to_usize(u32::MAX.saturating_sub(reserve.low)).saturating_add(1) >= counts
+    };
+    match (reserves.get(0), reserves.len()) {
+        (Some(reserve), 1) if fits(reserve) && known > 0 => Ok(()),
+        (None, _) if known == 0 && counts == 0 => Ok(()),
+        _ => Err(broken(SectionKind::EdgeReserve, "S-EDG-5", 0)),
     }
 }

@@ -36,6 +36,10 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("DeadVectorRow", DeadVectorRow::FIELDS),
     ("LinkEntityRow", crate::projection::LinkEntityRow::FIELDS),
     ("EdgeReportRow", crate::projection::EdgeReportRow::FIELDS),
+    ("EdgeRow", crate::projection::EdgeRow::FIELDS),
+    ("EdgeSpare", crate::projection::EdgeSpare::FIELDS),
+    ("EdgeCount", crate::projection::EdgeCount::FIELDS),
+    ("EdgeReserveRow", crate::projection::EdgeReserveRow::FIELDS),
     ("PackHeader", crate::pack::PackHeader::FIELDS),
     ("PackEntry", crate::pack::PackEntry::FIELDS),
 ];

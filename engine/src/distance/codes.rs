@@ -26,10 +26,22 @@ pub struct Codes {
     reach: f64,
     /// For each row how far it moves similarities from products, and from products with the mixed ones.
     errors: Vec<[f64; 2]>,
-    left: Vec<[Left; TILE_ROWS]>,
     right: Vec<[Right; TILE_COLUMNS]>,
     bias: Vec<[i32; TILE_COLUMNS]>,
     fine: FineRows,
+}
+
+/// The left sides of tiles.
+pub struct Lefts {
+    steps: usize,
+    packed: Vec<[Left; TILE_ROWS]>,
+}
+
+impl Lefts {
+    /// That of the tile with this number.
+    pub fn tile(&self, tile: usize) -> &[[Left; TILE_ROWS]] {
+        self.packed.get(tile * self.steps..(tile + 1) * self.steps).unwrap_or_default()
+    }
 }
 
 /// What [`Fine`] shows.
@@ -95,14 +107,6 @@ impl Codes {
         let errors = measured.iter().map(|lengths| lengths.errors(reach)).collect();
         let row =
             |row: usize| fine.codes.as_chunks::<4>().0.chunks_exact((width / 4).max(1)).nth(row).unwrap_or_default();
-        let mut left = vec![[[128; 4]; TILE_ROWS]; rows.div_ceil(TILE_ROWS) * steps];
-        left.par_chunks_mut(steps.max(1)).enumerate().for_each(|(tile, packed)| {
-            for at in 0..TILE_ROWS {
-                for (packed, codes) in packed.iter_mut().zip(row(tile * TILE_ROWS + at)) {
-                    packed[at] = *codes;
-                }
-            }
-        });
         let panels = rows.div_ceil(TILE_COLUMNS);
         let (mut right, mut bias) = (vec![[[0; 4]; TILE_COLUMNS]; panels * steps], vec![[0; TILE_COLUMNS]; panels]);
         right.par_chunks_mut(steps.max(1)).zip(&mut bias).enumerate().for_each(|(panel, (packed, bias))| {
@@ -113,7 +117,7 @@ impl Codes {
                 }
             }
         });
-        Self { rows, steps, scale, reach, errors, left, right, bias, fine }
+        Self { rows, steps, scale, reach, errors, right, bias, fine }
     }
 
     /// Rows.
@@ -121,9 +125,19 @@ impl Codes {
         self.rows
     }
 
-    /// The left side of the tile with this number: the rows from `tile · TILE_ROWS` on.
-    pub fn left(&self, tile: usize) -> &[[Left; TILE_ROWS]] {
-        self.left.get(tile * self.steps..(tile + 1) * self.steps).unwrap_or_default()
+    /// The left sides of tiles of listed rows.
+    pub fn lefts(&self, listed: &[u32]) -> Lefts {
+        let width = self.fine.width / 4;
+        let row = |row: u32| self.fine.codes.as_chunks::<4>().0.chunks_exact(width.max(1)).nth(row as usize);
+        let mut packed = vec![[[128; 4]; TILE_ROWS]; listed.len().div_ceil(TILE_ROWS) * self.steps];
+        packed.par_chunks_mut(self.steps.max(1)).zip(listed.par_chunks(TILE_ROWS)).for_each(|(packed, listed)| {
+            for (at, number) in listed.iter().enumerate() {
+                for (packed, codes) in packed.iter_mut().zip(row(*number).unwrap_or_default()) {
+                    packed[at] = *codes;
+                }
+            }
+        });
+        Lefts { steps: self.steps, packed }
     }
 
     /// The right side of the tile with this number: the rows from `panel · TILE_COLUMNS` on, and their bias.
@@ -307,13 +321,14 @@ mod tests {
             let listed: Vec<u32> = (0..u32::try_from(rows).unwrap()).rev().collect();
             let codes = Codes::new(&matrix, dimensions, &listed);
             let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
+            let lefts = codes.lefts(&(0..u32::try_from(rows).unwrap()).collect::<Vec<_>>());
             let mut tightest = 0_f64;
             for left in 0..rows {
                 let mut pairs = Vec::new();
                 for panel in 0..rows.div_ceil(TILE_COLUMNS) {
                     let mut out = Products::default();
                     let (right, bias) = codes.right(panel);
-                    products(codes.left(left / TILE_ROWS), right, bias, &mut out);
+                    products(lefts.tile(left / TILE_ROWS), right, bias, &mut out);
                     for (column, product) in (panel * TILE_COLUMNS..rows).zip(out.0[left % TILE_ROWS]) {
                         let similarity = dot(vector(left), vector(column));
                         let errors = codes.error(left) + codes.error(column);

@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 
 impl Store {
     /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
-    /// own settings. Does nothing where all are in step. Reads all text; the result depends on what is live alone.
+    /// own settings. Does nothing where all are in step. Reads all text; edges compare only what changed where that tells as
+    /// much. The result depends on what is live alone.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
@@ -34,7 +35,9 @@ impl Store {
                 continue;
             }
             let rules = EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
-            projected.push(Projected::Edges(edges::build(&snapshot, &entry.space, rules, control)?));
+            let former =
+                snapshot.edges().find(|edges| edges.entry().file.number == entry.file.number).map(AsRef::as_ref);
+            projected.push(Projected::Edges(edges::build(&snapshot, &entry.space, rules, former, control)?));
         }
         if projected.is_empty() {
             return Ok(());
@@ -61,7 +64,7 @@ impl Store {
             let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into());
         }
-        let data = edges::build(&snapshot, space, rules, control)?;
+        let data = edges::build(&snapshot, space, rules, None, control)?;
         let report = data.report;
         self.commit_projections(&snapshot, vec![Projected::Edges(data)])?;
         Ok(report)

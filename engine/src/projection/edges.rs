@@ -4,7 +4,9 @@ use crate::error::Damage;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::projection::{EdgeReportRow, edges_findings, validate_edges};
+use hedgerow_format::projection::{
+    EdgeCount, EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare, edges_findings, validate_edges,
+};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
 use std::io::{self, Write};
@@ -31,8 +33,23 @@ pub struct EdgesData {
     pub report: EdgeReportRow,
     /// Both directions of every edge, sorted: chunk, chunk, similarity.
     pub edges: Vec<(u32, u32, f32)>,
+    /// What following the edges needs; without rows where nothing follows them.
+    pub reserve: EdgesReserve,
     /// One above the highest chunk id.
     pub chunks_end: u32,
+}
+
+/// What following the edges needs.
+#[derive(Debug, Default)]
+pub struct EdgesReserve {
+    /// The chunks that have vectors, ascending.
+    pub rows: Vec<EdgeRow>,
+    /// The partners that they remember.
+    pub spares: Vec<EdgeSpare>,
+    /// Pairs of each similarity near the threshold.
+    pub counts: Vec<u64>,
+    /// What the counts begin with; none without rows.
+    pub start: Option<EdgeReserveRow>,
 }
 
 impl Edges {
@@ -50,6 +67,22 @@ impl Edges {
         let place = |error| self.file.damage(error);
         let rows: Rows<'_, EdgeReportRow> = self.file.rows(SectionKind::EdgeReport).map_err(place)?;
         rows.get(0).ok_or_else(|| place(FormatError::Missing { section: SectionKind::EdgeReport.name() }))
+    }
+
+    /// What following the edges needs.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn reserve(&self) -> Result<EdgesReserve, Damage> {
+        let place = |error| self.file.damage(error);
+        let starts: Rows<'_, EdgeReserveRow> = self.file.rows(SectionKind::EdgeReserve).map_err(place)?;
+        let counts: Rows<'_, EdgeCount> = self.file.rows(SectionKind::EdgeCounts).map_err(place)?;
+        Ok(EdgesReserve {
+            rows: self.file.rows(SectionKind::EdgeRows).map_err(place)?.iter().collect(),
+            spares: self.file.rows(SectionKind::EdgeSpares).map_err(place)?.iter().collect(),
+            counts: counts.iter().map(|count| count.pairs).collect(),
+            start: starts.get(0),
+        })
     }
 
     /// The vector space that the report names.
@@ -129,5 +162,19 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     let mut report = Vec::new();
     EdgeReportRow { space, ..data.report }.encode(&mut report);
     file.section(SectionKind::EdgeReport, &report)?;
+    let EdgesReserve { rows, spares, counts, start } = &data.reserve;
+    let counts: Vec<EdgeCount> = counts.iter().map(|pairs| EdgeCount { pairs: *pairs }).collect();
+    file.section(SectionKind::EdgeRows, &encoded(rows))?;
+    file.section(SectionKind::EdgeSpares, &encoded(spares))?;
+    file.section(SectionKind::EdgeCounts, &encoded(&counts))?;
+    file.section(SectionKind::EdgeReserve, &encoded(start.as_slice()))?;
     file.finish()
+}
+
+fn encoded<R: Record>(records: &[R]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for record in records {
+        record.encode(&mut bytes);
+    }
+    bytes
 }

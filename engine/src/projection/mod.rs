@@ -3,7 +3,7 @@
 mod edges;
 mod links;
 
-pub use edges::{Edges, EdgesData, build_edges};
+pub use edges::{Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{LinkEntity, Links, LinksData, build_links};
 
 use crate::error::Damage;

@@ -309,6 +309,22 @@ impl Snapshot {
         self.for_each_vector_of(0..self.segments.len(), space, visit)
     }
 
+    /// Calls `visit` with every vector of a space that files still hold, whether it counts or not: its chunk, its
+    /// little-endian components.
+    pub(crate) fn for_each_vector_held<'s>(
+        &'s self,
+        space: &str,
+        mut visit: impl FnMut(ChunkId, &'s [u8]),
+    ) -> Result<(), Damage> {
+        for segment in &self.segments {
+            for view in segment.spaces()?.into_iter().filter(|view| view.name == space) {
+                let rows = view.components.chunks_exact((view.dimensions * 4).max(1));
+                view.chunks.iter().zip(rows).for_each(|(chunk, row)| visit(ChunkId(chunk), row));
+            }
+        }
+        Ok(())
+    }
+
     /// Likewise, of the vectors that lie in some of the segments.
     fn for_each_vector_of<'s>(
         &'s self,

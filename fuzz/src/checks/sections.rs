@@ -4,7 +4,7 @@ use crate::checks::image::Image;
 use crate::checks::input::Input;
 use crate::checks::segment_reader;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Whole};
-use hedgerow_format::projection::{EdgeReportRow, LinkEntityRow, validate_edges, validate_links};
+use hedgerow_format::projection::{EdgeReportRow, EdgeRow, EdgeSpare, LinkEntityRow, validate_edges, validate_links};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{self, SegmentShape};
 use hedgerow_format::{FormatError, TextRef, U32s};
@@ -147,7 +147,20 @@ fn read_edges(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     let weights = file.u32s(SectionKind::EdgeWeights).map_err(said)?;
     let report = file.rows::<EdgeReportRow>(SectionKind::EdgeReport).map_err(said)?.get(0);
     file.string(report.ok_or("there is no report")?.space).map_err(said)?;
-    if weights.len() == targets.len() { Ok(()) } else { Err("an edge has no weight".into()) }
+    if weights.len() != targets.len() {
+        return Err("an edge has no weight".into());
+    }
+    let known = file.rows::<EdgeRow>(SectionKind::EdgeRows).map_err(said)?;
+    let spares = file.rows::<EdgeSpare>(SectionKind::EdgeSpares).map_err(said)?;
+    let mut end = 0;
+    for row in known.iter() {
+        if row.chunk as usize >= chunks || row.spares_end < end {
+            return Err("a row of an edge is out of order".into());
+        }
+        end = row.spares_end;
+    }
+    let sound = end as usize == spares.len() && spares.iter().all(|spare| (spare.row as usize) < known.len());
+    if sound { Ok(()) } else { Err("a spare has no row".into()) }
 }
 
 /// Every file of two small stores.

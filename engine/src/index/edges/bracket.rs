@@ -1,9 +1,10 @@
 //! Where the threshold may lie, told by the codes of some rows.
 
-use crate::distance::codes::Codes;
+use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
 use crate::index::edges::image::image;
-use crate::index::edges::scan::{BLOCK_ROWS, pairs_of};
+use crate::index::edges::scan::BLOCK_ROWS;
+use crate::index::edges::sides::pairs_of;
 use rayon::prelude::*;
 
 /// The images that a pass counts, in bins of `1 << shift`; of others it counts how many lie below.
@@ -27,11 +28,15 @@ const SAMPLE_ERRORS: f64 = 4.0;
 /// What the codes may shift a percentile: their errors have no preferred sign, so that it is far less than a pair's.
 const CODES_SHIFT: f64 = 2e-4;
 
+/// The bracket reaches so much further to both sides where its images still fit, so that changes find the threshold in it
+/// that they move.
+const RESERVE: f64 = 1e-3;
+
 /// Bins of a histogram of products.
 const HISTOGRAM: u32 = 1 << 14;
 
-/// Bins that a pass counts at most: 16 MiB a thread.
-const BINS_MAX: u32 = 1 << 21;
+/// Bins that a pass counts at most: 4 MiB a thread.
+const BINS_MAX: u32 = 1 << 19;
 
 impl Bracket {
     /// All images from `low` to `high`.
@@ -65,15 +70,20 @@ impl Bracket {
     }
 
     /// Around a percentile, in thousandths of a per cent, of all pairs, by the codes of some.
-    pub fn sampled(codes: &Codes, percentile: u32) -> Self {
-        let sample = Sample::new(codes);
+    pub fn sampled(codes: &Codes, lefts: &Lefts, percentile: u32) -> Self {
+        let sample = Sample::new(codes, lefts);
         let histogram = sample.histogram();
         let share = f64::from(percentile) / 100_000.0;
         let slack = sample.percentile_error(histogram.at(share)) * SAMPLE_ERRORS + 2.0 / histogram.pairs.max(1.0);
         let reach = CODES_SHIFT + histogram.width;
         let (low, high) = (histogram.at(share - slack) - reach, histogram.at(share + slack) + reach);
         #[expect(clippy::cast_possible_truncation, reason = "a place to begin with")]
-        Self::between(image(low as f32), image(high as f32))
+        let around = |by: f64| Self::between(image((low - by) as f32), image((high + by) as f32));
+        let mut reserve = RESERVE;
+        while around(reserve).shift > 0 && reserve > RESERVE / 64.0 {
+            reserve /= 2.0;
+        }
+        if around(reserve).shift > 0 { around(0.0) } else { around(reserve) }
     }
 }
 
@@ -81,6 +91,7 @@ impl Bracket {
 /// of them where these are few.
 struct Sample<'c> {
     codes: &'c Codes,
+    lefts: &'c Lefts,
     blocks: Vec<(usize, usize)>,
     all: bool,
 }
@@ -112,7 +123,7 @@ impl Histogram {
 }
 
 impl<'c> Sample<'c> {
-    fn new(codes: &'c Codes) -> Self {
+    fn new(codes: &'c Codes, lefts: &'c Lefts) -> Self {
         let rows = codes.rows();
         let blocks = rows.div_ceil(BLOCK_ROWS);
         let wanted = SAMPLE_MIN.max(pairs_of(rows) / SAMPLE_SHARE);
@@ -126,7 +137,7 @@ impl<'c> Sample<'c> {
                 .flat_map(|number| (0..blocks).map(move |left| (left, (left + offset(number)) % blocks)))
                 .collect()
         };
-        Self { codes, blocks: pairs, all }
+        Self { codes, lefts, blocks: pairs, all }
     }
 
     /// Calls `visit` for every tile of a pair of blocks, with its first row, its first column, and what counts of each line
@@ -142,7 +153,7 @@ impl<'c> Sample<'c> {
         for tile in range(left).step_by(TILE_ROWS) {
             for panel in range(right).step_by(TILE_COLUMNS) {
                 let (codes, bias) = self.codes.right(panel / TILE_COLUMNS);
-                products(self.codes.left(tile / TILE_ROWS), codes, bias, &mut out);
+                products(self.lefts.tile(tile / TILE_ROWS), codes, bias, &mut out);
                 let end = (rows - panel).min(TILE_COLUMNS);
                 let first = |at: usize| if left == right { (tile + at + 1).saturating_sub(panel).min(end) } else { 0 };
                 visit(&out, (rows - tile).min(TILE_ROWS), &|at| (first(at), end));

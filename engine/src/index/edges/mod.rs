@@ -3,12 +3,17 @@
 mod bracket;
 mod image;
 mod scan;
+mod set;
+mod sides;
+mod state;
 
 use crate::distance::codes::Codes;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
-use crate::index::edges::image::score;
-use crate::index::edges::scan::{Choices, Scan, pairs_of, parts};
+use crate::index::edges::scan::{Choices, Scan, Tally};
+use crate::index::edges::sides::{Sides, pairs_of};
+use crate::index::edges::state::{State, order_statistic, width};
+pub use set::{EdgeReport, EdgeSet};
 
 /// Which pairs become edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,38 +30,6 @@ impl Default for EdgeRules {
     }
 }
 
-/// Undirected edges between rows, written at both ends.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EdgeSet {
-    /// Where each row's edges start in `targets`, and at the end their number: one more than there are rows.
-    pub offsets: Vec<u64>,
-    /// The partners of each row, strictly increasing within a row.
-    pub targets: Vec<u32>,
-    /// The similarity of each of `targets`.
-    pub weights: Vec<f32>,
-    /// How they came about.
-    pub report: EdgeReport,
-}
-
-/// What became of all pairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct EdgeReport {
-    /// Rows compared.
-    pub rows: u32,
-    /// Pairs of rows.
-    pub pairs: u64,
-    /// The similarity from which on pairs pass; none if there is no pair.
-    pub threshold: Option<f32>,
-    /// Pairs at or above the threshold.
-    pub passed: u64,
-    /// Pairs that became edges.
-    pub kept: u64,
-    /// Edges of the row that has most.
-    pub degree_max: u64,
-    /// Sets of rows that edges connect; a row without edges is a set by itself.
-    pub components: u32,
-}
-
 /// Builds the edges of a row-major matrix of unit vectors, of which row `i` comes `key_ranks[i]`th in the order of
 /// keys; there are as many rows as ranks.
 ///
@@ -68,7 +41,7 @@ pub struct EdgeReport {
 /// Codes of eight bits tell of nearly all pairs on which side of the threshold they lie, with a proven bound; the others
 /// are compared by the similarity. Runs on the current rayon pool. Looks at every pair once, and again where a sample
 /// misleads about where the threshold may lie or where so many different similarities lie there that they don't fit; needs
-/// rows · (4 · dimensions + 8 · `top_m`) bytes and up to 16 MiB a thread.
+/// rows · (4 · dimensions + 8 · `top_m`) bytes and up to 4 MiB a thread.
 ///
 /// # Errors
 /// When `control` says so.
@@ -78,119 +51,174 @@ pub fn build(
     key_ranks: &[u32],
     rules: EdgeRules,
     control: &dyn Control,
-) -> Result<EdgeSet, Cancelled> {
-    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-    let order = ordered(key_ranks.get(..rows).unwrap_or(key_ranks));
-    let (rows, pairs) = (order.len(), pairs_of(order.len()));
-    let mut report = EdgeReport { rows: order.iter().max().map_or(0, |last| last + 1), pairs, ..EdgeReport::default() };
+) -> Result<(EdgeSet, Reserve), Cancelled> {
+    let order = ordered(matrix, dimensions, key_ranks);
+    let pairs = pairs_of(order.len());
     if pairs == 0 {
-        return Ok(edge_set(&[], report));
+        let rows = u32::try_from(order.len()).unwrap_or(u32::MAX);
+        return Ok((EdgeSet::of(&[], EdgeReport { rows, ..EdgeReport::default() }), Reserve::default()));
     }
-    let width = (rows - 1).min(rules.top_m as usize);
-    let matrix = &matrix[..rows * dimensions];
     let codes = Codes::new(matrix, dimensions, &order);
-    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, control };
+    let sides = Sides::all(&codes);
+    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, control };
     let target = order_statistic(pairs, rules.percentile);
-    let mut bracket = Bracket::sampled(&codes, rules.percentile);
+    let width = width(order.len(), rules);
+    let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules.percentile);
     let mut done = 0;
-    let (threshold, before, choices) = loop {
-        let choices = Choices::new(rows, width, bracket.low);
+    loop {
+        let choices = Choices::new(&vec![0; order.len() * width], width, bracket.low);
         let tally = scan.pass(bracket, &choices, done)?;
         done += pairs;
         match tally.bin_of(target) {
-            Ok((bin, before)) if bracket.shift == 0 => break (bracket.low + bin, before, choices),
+            Ok((bin, before)) if bracket.shift == 0 => {
+                let state = State { low: bracket.low, tally, width, entries: choices.into_entries() };
+                return Ok(state.edges(&order, rules, (bracket.low + bin, before)));
+            }
             Ok((bin, _)) => bracket = bracket.bin(bin),
             Err(lower) => bracket = bracket.beyond(lower),
         }
-    };
-    report.threshold = Some(score(threshold));
-    report.passed = pairs - before;
-    Ok(edge_set(&chosen(&choices.into_entries(), width, &order, threshold), report))
+    }
 }
 
-/// The index of the order statistic at a percentile among at least one pair.
-fn order_statistic(pairs: u64, percentile: u32) -> u64 {
-    let index = u128::from(pairs) * u128::from(percentile) / 100_000;
-    u64::try_from(index).unwrap_or(u64::MAX).min(pairs.saturating_sub(1))
+/// What was built for rows that have changed since.
+pub struct Former<'f> {
+    /// The edges.
+    pub edges: &'f EdgeSet,
+    /// What was kept beside them.
+    pub reserve: &'f Reserve,
+    /// For each of its rows the row that it is now, with the same vector; none if it is gone.
+    pub rows: &'f [Option<u32>],
+    /// The vectors of the rows that are gone, in the order of those rows.
+    pub gone: &'f [f32],
 }
 
-/// Rows in the order of their keys.
-fn ordered(key_ranks: &[u32]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).map(|(row, _)| row).collect();
+/// Builds what [`build`] builds from what was built before: compares the rows that came and those that went with all, and
+/// anew those that lost so many partners that others may take their places.
+///
+/// Compares n · (changed + renewed) pairs. None where what was kept does not tell the threshold any more, or where too much
+/// changed; then only [`build`] can.
+///
+/// # Errors
+/// When `control` says so.
+pub fn update(
+    matrix: &[f32],
+    dimensions: usize,
+    key_ranks: &[u32],
+    rules: EdgeRules,
+    former: &Former<'_>,
+    control: &dyn Control,
+) -> Result<Option<(EdgeSet, Reserve)>, Cancelled> {
+    let order = ordered(matrix, dimensions, key_ranks);
+    let rows = order.len();
+    let mut place_of = vec![0; rows];
+    for (place, row) in (0..).zip(&order) {
+        place_of[*row as usize] = place;
+    }
+    let places: Vec<Option<u32>> = former.rows.iter().map(|row| place_of.get((*row)? as usize).copied()).collect();
+    let Some(state) = State::resumed(former.edges, former.reserve, rules, &places, rows) else { return Ok(None) };
+    let mut known = vec![false; rows];
+    places.iter().flatten().for_each(|place| known[*place as usize] = true);
+    let came: Vec<u32> = (0..).zip(&known).filter(|(_, known)| !**known).map(|(place, _)| place).collect();
+    // What is gone stands behind the rows that are there.
+    let joined = [matrix.get(..rows * dimensions).unwrap_or_default(), former.gone].concat();
+    let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(joined.len() / dimensions.max(1))).collect();
+    let codes = Codes::new(&joined, dimensions, &all);
+    let gone: Vec<u32> = (number(rows)..number(all.len())).collect();
+    let change = Change { matrix: &joined, dimensions, codes: &codes, order: &all, control };
+    let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
+    let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
+    let renewed = state.incomplete(threshold, rules);
+    if renewed.len() > rows / RENEWED_MAX {
+        return Ok(None);
+    }
+    change.renew(&mut state, &renewed, &gone)?;
+    Ok(Some(state.edges(&order, rules, (threshold, before))))
+}
+
+/// Where more rows than one in so many have to be compared with all others, building everything is as fast.
+const RENEWED_MAX: usize = 4;
+
+/// The vectors of an update: those that are there, and behind them those that are gone.
+struct Change<'c> {
+    matrix: &'c [f32],
+    dimensions: usize,
+    codes: &'c Codes,
+    order: &'c [u32],
+    control: &'c dyn Control,
+}
+
+impl Change<'_> {
+    fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
+        let sides = Sides::new(self.codes, left.to_vec(), skipped);
+        let Self { matrix, dimensions, codes, order, control } = *self;
+        Scan { matrix, dimensions, codes, order, sides: &sides, control }.pass(bracket, choices, 0)
+    }
+
+    /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.
+    fn apply(&self, mut state: State, came: &[u32], gone: &[u32]) -> Result<Option<State>, Cancelled> {
+        let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
+        let off = self.pass(gone, came, bracket, &Choices::new(&[], 0, 0))?;
+        if !state.tally.subtract(&off) {
+            return Ok(None);
+        }
+        let choices = Choices::new(&state.entries, state.width, state.low);
+        state.tally.add(&self.pass(came, gone, bracket, &choices)?);
+        state.entries = choices.into_entries();
+        Ok(Some(state))
+    }
+
+    /// Finds the partners of some rows anew.
+    fn renew(&self, state: &mut State, renewed: &[u32], gone: &[u32]) -> Result<(), Cancelled> {
+        if renewed.is_empty() {
+            return Ok(());
+        }
+        let mut entries = vec![u64::MAX; state.entries.len()];
+        let slots = |place: u32| place as usize * state.width..(place as usize + 1) * state.width;
+        for place in renewed {
+            entries[slots(*place)].fill(0);
+        }
+        let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
+        let choices = Choices::new(&entries, state.width, state.low);
+        self.pass(renewed, gone, bracket, &choices)?;
+        let entries = choices.into_entries();
+        for place in renewed {
+            state.entries[slots(*place)].copy_from_slice(&entries[slots(*place)]);
+        }
+        Ok(())
+    }
+}
+
+/// What a later build needs beside the edges; rows are those of the matrix.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reserve {
+    /// The lowest image that is counted.
+    pub low: u32,
+    /// Pairs below it.
+    pub below: u64,
+    /// Pairs of each image from `low` on.
+    pub counts: Vec<u64>,
+    /// The place of each row in the order of keys.
+    pub ranks: Vec<u32>,
+    /// For each row the image from which on it knows all its partners.
+    pub floors: Vec<u32>,
+    /// Where the further partners of each row start, best first: those that it did not choose, or that did not pass.
+    pub offsets: Vec<u64>,
+    /// These partners.
+    pub partners: Vec<u32>,
+    /// How similar they are.
+    pub similarities: Vec<f32>,
+}
+
+fn number(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
+}
+
+/// The rows of a matrix in the order of their keys.
+fn ordered(matrix: &[f32], dimensions: usize, key_ranks: &[u32]) -> Vec<u32> {
+    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
+    let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).take(rows).map(|(row, _)| row).collect();
     order.sort_by_key(|&row| key_ranks[row as usize]);
     order
-}
-
-/// The chosen pairs at or above the threshold, as lower row, higher row and image, in order.
-fn chosen(choices: &[u64], width: usize, order: &[u32], threshold: u32) -> Vec<(u32, u32, u32)> {
-    let mut pairs = Vec::new();
-    for (&row, entries) in order.iter().zip(choices.chunks_exact(width.max(1))) {
-        for &entry in entries {
-            let (image, place) = parts(entry);
-            if entry != 0 && image >= threshold {
-                let partner = order[place as usize];
-                pairs.push((row.min(partner), row.max(partner), image));
-            }
-        }
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
-}
-
-/// Writes sorted pairs at both ends and counts what came out.
-fn edge_set(pairs: &[(u32, u32, u32)], report: EdgeReport) -> EdgeSet {
-    let rows = report.rows as usize;
-    let mut starts = vec![0; rows + 1];
-    let mut sets = Sets { parents: (0..report.rows).collect() };
-    let mut components = report.rows;
-    for &(low, high, _) in pairs {
-        starts[low as usize + 1] += 1;
-        starts[high as usize + 1] += 1;
-        components -= u32::from(sets.join(low, high));
-    }
-    let degree_max = starts.iter().copied().max().unwrap_or(0) as u64;
-    for row in 0..rows {
-        starts[row + 1] += starts[row];
-    }
-    let offsets = starts.iter().map(|&start: &usize| start as u64).collect();
-    let mut targets = vec![0; pairs.len() * 2];
-    let mut weights = vec![0.0; pairs.len() * 2];
-    // A row's lower partners come first in the order of pairs, so that its targets increase.
-    for &(low, high, image) in pairs {
-        for (row, partner) in [(low, high), (high, low)] {
-            let place = &mut starts[row as usize];
-            targets[*place] = partner;
-            weights[*place] = score(image);
-            *place += 1;
-        }
-    }
-    let kept = pairs.len() as u64;
-    let report = EdgeReport { kept, degree_max, components, ..report };
-    EdgeSet { offsets, targets, weights, report }
-}
-
-/// Disjoint sets of rows.
-struct Sets {
-    parents: Vec<u32>,
-}
-
-impl Sets {
-    /// Makes one set of two; false if they were one.
-    fn join(&mut self, a: u32, b: u32) -> bool {
-        let (a, b) = (self.root(a), self.root(b));
-        self.parents[a.max(b) as usize] = a.min(b);
-        a != b
-    }
-
-    fn root(&mut self, mut row: u32) -> u32 {
-        while self.parents[row as usize] != row {
-            let grandparent = self.parents[self.parents[row as usize] as usize];
-            self.parents[row as usize] = grandparent;
-            row = grandparent;
-        }
-        row
-    }
 }
 
 #[cfg(test)]
@@ -253,7 +281,7 @@ mod tests {
     fn check(matrix: &[f32], dimensions: usize, rules: EdgeRules) {
         let rows = matrix.len() / dimensions;
         let ranks: Vec<u32> = (0..rows).map(|row| number(row * 7919 % 65_537)).collect();
-        let edges = build(matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+        let (edges, _) = build(matrix, dimensions, &ranks, rules, &Quiet).unwrap();
         let (threshold, passed, kept) = oracle(matrix, dimensions, &ranks, rules);
         assert_eq!(edges.report.threshold, Some(threshold));
         assert_eq!(edges.report.passed, passed as u64);
@@ -289,7 +317,7 @@ mod tests {
     fn few_rows_and_equal_rows_work() {
         for rows in 0..3u32 {
             let ranks: Vec<u32> = (0..rows).collect();
-            let edges = build(&vec![1.0; rows as usize], 1, &ranks, EdgeRules::default(), &Quiet).unwrap();
+            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, EdgeRules::default(), &Quiet).unwrap();
             assert_eq!(edges.offsets.len(), ranks.len() + 1);
             assert_eq!(edges.report.components, rows.min(1));
             assert_eq!(edges.report.threshold, (rows > 1).then_some(1.0));
@@ -298,7 +326,7 @@ mod tests {
         check(&same, 2, EdgeRules { percentile: 95_000, top_m: 4 });
         let zeros: Vec<f32> = (0..20).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [-0.0, 1.0] }).collect();
         check(&zeros, 2, EdgeRules { percentile: 30_000, top_m: 4 });
-        assert_eq!(build(&[], 0, &[3], EdgeRules::default(), &Quiet).unwrap().offsets, [0]);
+        assert_eq!(build(&[], 0, &[3], EdgeRules::default(), &Quiet).unwrap().0.offsets, [0]);
     }
 
     #[test]
@@ -322,5 +350,89 @@ mod tests {
             }
         }
         assert_eq!(build(&vectors(9, 2), 2, &[0; 9], EdgeRules::default(), &Stop), Err(Cancelled));
+    }
+
+    /// Numbers that look random.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(self.0 >> 33).unwrap() % end
+        }
+    }
+
+    /// A row: its key, and which vector it has.
+    type Row = (usize, usize);
+
+    fn laid_out(rows: &[Row], pool: &[f32], dimensions: usize) -> (Vec<f32>, Vec<u32>) {
+        let matrix = rows.iter().flat_map(|row| &pool[row.1 * dimensions..][..dimensions]).copied().collect();
+        let mut keys: Vec<usize> = rows.iter().map(|row| row.0).collect();
+        keys.sort_unstable();
+        let ranks = rows.iter().map(|row| number(keys.binary_search(&row.0).unwrap())).collect();
+        (matrix, ranks)
+    }
+
+    /// Edges after random changes equal those built afresh; says how many of the updates were possible.
+    fn updated(seed: u64, start: usize, dimensions: usize, rules: EdgeRules, change: usize) -> (usize, usize) {
+        let mut numbers = Numbers(seed);
+        // The pool has twins, so that there are ties.
+        let pool = vectors(start, dimensions);
+        let mut next_key = 0;
+        let mut fresh = |numbers: &mut Numbers| {
+            next_key += 1;
+            (next_key * 7919 % 65_537, numbers.below(start))
+        };
+        let mut rows: Vec<Row> = (0..start).map(|_| fresh(&mut numbers)).collect();
+        let (matrix, ranks) = laid_out(&rows, &pool, dimensions);
+        let mut built = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+        let (mut possible, steps) = (0, 6);
+        for _ in 0..steps {
+            let mut changed = rows.clone();
+            for _ in 0..=numbers.below(change) {
+                match numbers.below(3) {
+                    0 => changed.push(fresh(&mut numbers)),
+                    1 if changed.len() > 3 => _ = changed.swap_remove(numbers.below(changed.len())),
+                    _ => {
+                        let at = numbers.below(changed.len());
+                        changed[at].1 = numbers.below(start);
+                    }
+                }
+            }
+            let former: Vec<Option<u32>> =
+                rows.iter().map(|row| changed.iter().position(|other| other == row).map(number)).collect();
+            let gone: Vec<Row> =
+                rows.iter().zip(&former).filter(|(_, row)| row.is_none()).map(|(row, _)| *row).collect();
+            let (gone, _) = laid_out(&gone, &pool, dimensions);
+            let (matrix, ranks) = laid_out(&changed, &pool, dimensions);
+            let former = Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone };
+            let update = update(&matrix, dimensions, &ranks, rules, &former, &Quiet).unwrap();
+            let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+            if let Some(update) = update {
+                assert_eq!(update.0, expected.0);
+                possible += 1;
+                built = update;
+            } else {
+                built = expected;
+            }
+            rows = changed;
+        }
+        (possible, steps)
+    }
+
+    #[test]
+    fn changed_rows_give_the_edges_of_a_fresh_build() {
+        let (mut possible, mut all) = (0, 0);
+        for seed in 0..24 {
+            let mut numbers = Numbers(seed);
+            let rows = [5, 40, 90, 260][numbers.below(4)];
+            let dimensions = [2, 5, 16][numbers.below(3)];
+            let percentile = [0, 50_000, 90_000, 95_000, 99_000, 100_000][numbers.below(6)];
+            let rules = EdgeRules { percentile, top_m: [1, 3, 16][numbers.below(3)] };
+            let (some, of) = updated(seed, rows, dimensions, rules, 1 + rows / 20);
+            possible += some;
+            all += of;
+        }
+        assert!(possible * 2 > all, "{possible} of {all} updates were possible");
     }
 }

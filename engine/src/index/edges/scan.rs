@@ -12,6 +12,7 @@ use crate::distance::tile::{Marks, Products, TILE_COLUMNS, TILE_ROWS, compare, p
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::image::{image, score};
+use crate::index::edges::sides::Sides;
 
 /// All that a pass over the pairs reads.
 pub struct Scan<'s> {
@@ -23,6 +24,8 @@ pub struct Scan<'s> {
     pub codes: &'s Codes,
     /// The rows in the order of their keys: all below counts places in it.
     pub order: &'s [u32],
+    /// Which pairs.
+    pub sides: &'s Sides,
     /// Asked once a block.
     pub control: &'s dyn Control,
 }
@@ -50,28 +53,26 @@ pub struct Choices {
 pub const BLOCK_ROWS: usize = TILE_ROWS * TILE_COLUMNS / 2;
 
 impl Scan<'_> {
-    /// The blocks of rows that hold every pair once.
-    pub fn blocks(&self) -> Vec<(usize, usize)> {
-        let blocks = self.order.len().div_ceil(BLOCK_ROWS);
-        (0..blocks).flat_map(|left| (left..blocks).map(move |right| (left, right))).collect()
-    }
-
     /// Compares all pairs, in blocks that the threads of the pool take one after another.
     pub fn pass(&self, bracket: Bracket, choices: &Choices, before: u64) -> Result<Tally, Cancelled> {
-        let blocks = self.blocks();
+        let rights = self.order.len().div_ceil(BLOCK_ROWS);
+        let blocks = self.sides.left.len().div_ceil(BLOCK_ROWS) * rights;
         let (next, done) = (AtomicUsize::new(0), AtomicU64::new(before));
-        let total = before + pairs_of(self.order.len());
+        let total = before + self.sides.pairs;
         let work = || {
             let mut block = Block::new(self, bracket, choices);
-            while let Some(&place) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                if place >= blocks {
+                    return Ok(block.tally);
+                }
                 if self.control.cancelled() {
                     return Err(Cancelled);
                 }
-                let seen = block.scan(place);
+                let seen = block.scan(place / rights, place % rights);
                 let before = done.fetch_add(seen, Ordering::Relaxed);
                 self.control.advance(before + seen, total);
             }
-            Ok(block.tally)
         };
         let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
         for tally in rayon::broadcast(|_| work()) {
@@ -79,20 +80,26 @@ impl Scan<'_> {
         }
         Ok(all)
     }
-
-    fn rows_of(&self, block: usize) -> std::ops::Range<usize> {
-        let start = (block * BLOCK_ROWS).min(self.order.len());
-        start..(start + BLOCK_ROWS).min(self.order.len())
-    }
 }
 
 impl Tally {
     /// Adds what another one saw.
     pub fn add(&mut self, other: &Self) {
-        self.below += other.below;
+        self.below = self.below.saturating_add(other.below);
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+            *count = count.saturating_add(*more);
         }
+    }
+
+    /// Takes away what another one saw; false if it saw more.
+    pub fn subtract(&mut self, other: &Self) -> bool {
+        let mut counts = std::iter::once(&mut self.below).chain(&mut self.counts);
+        let mut others = std::iter::once(&other.below).chain(&other.counts);
+        counts.all(|count| {
+            let less = others.next().and_then(|other| count.checked_sub(*other));
+            *count = less.unwrap_or(0);
+            less.is_some()
+        })
     }
 
     /// The bin that holds the pair at an index in ascending order, and how many pairs lie below it. Otherwise whether it
@@ -103,25 +110,24 @@ impl Tally {
             return Err(true);
         }
         for (bin, count) in (0..).zip(&self.counts) {
-            if target < before + count {
+            let end = before.saturating_add(*count);
+            if target < end {
                 return Ok((bin, before));
             }
-            before += count;
+            before = end;
         }
         Err(false)
     }
 }
 
 impl Choices {
-    /// None yet, of `width` for each of `rows` rows; partners need an image of `floor`.
-    pub fn new(rows: usize, width: usize, floor: u32) -> Self {
-        let blocks = (0..rows).step_by(BLOCK_ROWS).map(|start| BLOCK_ROWS.min(rows - start) * width);
-        let needed = if width == 0 { u32::MAX } else { floor };
-        Self {
-            width,
-            blocks: blocks.map(|entries| Mutex::new(vec![0; entries])).collect(),
-            worst: (0..rows).map(|_| AtomicU32::new(needed)).collect(),
-        }
+    /// The entries of all rows, one row after another, each sorted, to be bettered; partners need an image of `floor`.
+    pub fn new(entries: &[u64], width: usize, floor: u32) -> Self {
+        let blocks: Vec<_> =
+            entries.chunks((BLOCK_ROWS * width).max(1)).map(|entries| Mutex::new(entries.to_vec())).collect();
+        let worst =
+            entries.chunks_exact(width.max(1)).map(|entries| AtomicU32::new(needed(entries).max(floor))).collect();
+        Self { width, blocks, worst }
     }
 
     /// For each row in turn its choices, worst first.
@@ -129,19 +135,33 @@ impl Choices {
         self.blocks.into_iter().flat_map(|block| block.into_inner().unwrap_or_default()).collect()
     }
 
-    /// Offers partners to rows of a block: row, partner, image.
-    fn offer(&self, block: usize, offers: impl Iterator<Item = (u32, u32, u32)>) {
-        let Some(Ok(mut entries)) = self.blocks.get(block).map(Mutex::lock) else { return };
-        for (row, partner, image) in offers {
-            let row = row as usize;
-            let at = (row - block * BLOCK_ROWS) * self.width;
-            let Some(entries) = entries.get_mut(at..at + self.width) else { continue };
-            insert(entries, u64::from(image) << 32 | u64::from(!partner));
-            if let Some((worst, _)) = entries.first().filter(|entry| **entry != 0).map(|entry| parts(*entry)) {
-                self.worst[row].store(worst, Ordering::Relaxed);
+    fn needed(&self, place: usize) -> u32 {
+        self.worst.get(place).map_or(u32::MAX, |worst| worst.load(Ordering::Relaxed))
+    }
+
+    /// Offers partners: place, partner, image. Those of a block follow one another.
+    fn offer(&self, offers: &[(u32, u32, u32)]) {
+        let block = |offer: &(u32, u32, u32)| offer.0 as usize / BLOCK_ROWS;
+        for offers in offers.chunk_by(|a, b| block(a) == block(b)) {
+            let Some(Ok(mut entries)) = offers.first().and_then(|first| self.blocks.get(block(first))).map(Mutex::lock)
+            else {
+                continue;
+            };
+            for (place, partner, image) in offers {
+                let place = *place as usize;
+                let at = place % BLOCK_ROWS * self.width;
+                let Some(entries) = entries.get_mut(at..at + self.width) else { continue };
+                insert(entries, entry(*image, *partner));
+                let worst = self.worst.get(place);
+                worst.inspect(|worst| _ = worst.fetch_max(needed(entries), Ordering::Relaxed));
             }
         }
     }
+}
+
+/// The image that an entry must have at least to become one of these.
+fn needed(entries: &[u64]) -> u32 {
+    entries.first().map_or(u32::MAX, |entry| parts(*entry).0)
 }
 
 /// What a thread needs while it scans one block after another.
@@ -153,11 +173,11 @@ struct Block<'s> {
     /// What products must exceed: to be perhaps in the bracket, and to be certainly above it, errors apart.
     perhaps: i32,
     above: i32,
-    /// What partners of the rows on the left and on the right need.
-    needed: [Vec<u32>; 2],
-    /// What products must exceed to be chosen by a row on the right, errors apart.
+    /// What partners of the columns need.
+    needed: Vec<u32>,
+    /// What products must exceed to be chosen by a column, errors apart.
     chosen: Vec<i32>,
-    /// The highest error of each panel, and the lowest of what its rows need.
+    /// The highest error of each panel, and the lowest of what its columns need.
     panels: Vec<(i32, i32)>,
     /// For each row of a tile the columns of its block to compare, and the products of codes.
     listed: [Vec<(u16, i32)>; TILE_ROWS],
@@ -167,7 +187,7 @@ struct Block<'s> {
     deciding: Vec<u16>,
     deciding_rows: Vec<u32>,
     similarities: Vec<f32>,
-    /// Pairs that a row may choose: left row, right row, image.
+    /// Pairs that a row may choose: left place, right place, image.
     offers: Vec<(u32, u32, u32)>,
 }
 
@@ -180,7 +200,7 @@ impl<'s> Block<'s> {
             tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] },
             perhaps: scan.codes.perhaps_at_least(score(bracket.low)),
             above: scan.codes.certainly_above(score(bracket.high())),
-            needed: [Vec::new(), Vec::new()],
+            needed: Vec::new(),
             chosen: Vec::new(),
             panels: Vec::new(),
             listed: Default::default(),
@@ -193,56 +213,55 @@ impl<'s> Block<'s> {
         }
     }
 
-    /// Compares the pairs of two blocks, the second not before the first, and says how many they were.
-    fn scan(&mut self, (left, right): (usize, usize)) -> u64 {
+    /// Compares a block of rows on the left with a block of columns, and says how many pairs that were.
+    fn scan(&mut self, left: usize, right: usize) -> u64 {
         let scan = self.scan;
-        let (rows, columns) = (scan.rows_of(left), scan.rows_of(right));
-        for (needed, rows) in self.needed.iter_mut().zip([&rows, &columns]) {
-            needed.clear();
-            needed.extend(self.choices.worst[rows.clone()].iter().map(|worst| worst.load(Ordering::Relaxed)));
-        }
+        let start = left * BLOCK_ROWS;
+        let rows = &scan.sides.left[start..(start + BLOCK_ROWS).min(scan.sides.left.len())];
+        let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.order.len());
+        self.needed.clear();
+        self.needed.extend(columns.clone().map(|column| self.choices.needed(column)));
         self.chosen.clear();
-        for image in &self.needed[1] {
+        for image in &self.needed {
             self.chosen.push(product_of(scan.codes, *image));
         }
         self.panels.clear();
-        for panel in columns.clone().step_by(TILE_COLUMNS) {
+        for (panel, chosen) in columns.clone().step_by(TILE_COLUMNS).zip(self.chosen.chunks(TILE_COLUMNS)) {
             let error = (panel..panel + TILE_COLUMNS).map(|row| scan.codes.error(row)).max().unwrap_or(0);
-            let chosen = self.chosen.iter().skip(panel - columns.start).take(TILE_COLUMNS).min();
-            self.panels.push((error, *chosen.unwrap_or(&i32::MAX)));
+            self.panels.push((error, chosen.iter().copied().min().unwrap_or(i32::MAX)));
         }
-        let seen = rows.clone().step_by(TILE_ROWS).map(|tile| self.tile(tile, &columns)).sum();
-        let offers = std::mem::take(&mut self.offers);
-        self.choices.offer(left, offers.iter().copied());
-        self.choices.offer(right, offers.iter().map(|(row, column, image)| (*column, *row, *image)));
-        self.offers = offers;
+        let tiles = (start / TILE_ROWS..).zip(rows.chunks(TILE_ROWS));
+        let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, &columns)).sum();
+        self.choices.offer(&self.offers);
+        for offer in &mut self.offers {
+            *offer = (offer.1, offer.0, offer.2);
+        }
+        self.choices.offer(&self.offers);
         self.offers.clear();
         seen
     }
 
     /// Compares the rows of one tile with a block of columns.
-    fn tile(&mut self, first_row: usize, columns: &std::ops::Range<usize>) -> u64 {
+    fn tile(&mut self, tile: usize, rows: &[u32], columns: &std::ops::Range<usize>) -> u64 {
         let scan = self.scan;
-        let rows = TILE_ROWS.min(scan.order.len() - first_row);
         let mut limits = [[i32::MAX; 3]; TILE_ROWS];
         let mut chosen = [i32::MAX; TILE_ROWS];
-        for (at, (limits, chosen)) in limits.iter_mut().zip(&mut chosen).enumerate().take(rows) {
-            let error = scan.codes.error(first_row + at);
-            let needed = self.needed[0]
-                .get((first_row + at) % BLOCK_ROWS)
-                .map_or(i32::MAX, |image| product_of(scan.codes, *image));
+        for ((limits, chosen), place) in limits.iter_mut().zip(&mut chosen).zip(rows) {
+            let error = scan.codes.error(*place as usize);
             *limits = [self.perhaps.saturating_sub(error), self.above.saturating_add(error), error];
-            *chosen = needed;
+            *chosen = product_of(scan.codes, self.choices.needed(*place as usize));
         }
         let (mut seen, mut below) = (0, 0);
         let (mut out, mut marks) = (Products::default(), [Marks::default(); TILE_ROWS]);
         for (panel, (error, needed)) in columns.clone().step_by(TILE_COLUMNS).zip(self.panels.clone()) {
             let end = (columns.end - panel).min(TILE_COLUMNS);
-            if panel + end <= first_row + 1 {
+            let number = panel / TILE_COLUMNS;
+            // The first row is compared with most.
+            if rows.first().is_none_or(|place| scan.sides.counted(*place as usize, number, end) == 0) {
                 continue;
             }
-            let (right, bias) = scan.codes.right(panel / TILE_COLUMNS);
-            products(scan.codes.left(first_row / TILE_ROWS), right, bias, &mut out);
+            let (right, bias) = scan.codes.right(number);
+            products(scan.sides.lefts.tile(tile), right, bias, &mut out);
             let mut thresholds = limits;
             for (threshold, chosen) in thresholds.iter_mut().zip(chosen) {
                 *threshold = [
@@ -252,9 +271,8 @@ impl<'s> Block<'s> {
                 ];
             }
             compare(&out, &thresholds, &mut marks);
-            for (at, marks) in marks.iter().enumerate().take(rows) {
-                let start = (first_row + at + 1).saturating_sub(panel).min(end);
-                let counted = mask(start, end);
+            for (at, (place, marks)) in rows.iter().zip(&marks).enumerate() {
+                let counted = scan.sides.counted(*place as usize, number, end);
                 seen += u64::from(counted.count_ones());
                 let above = marks[1] & counted;
                 let band = marks[0] & counted & !above;
@@ -268,31 +286,31 @@ impl<'s> Block<'s> {
                     let needed = chosen[at].min(self.chosen[offset + column]);
                     let needed = needed.saturating_sub(limits[at][2]).saturating_sub(error);
                     if band >> column & 1 == 1 || line[column] > needed {
-                        self.listed[at].push((place(offset + column), line[column]));
+                        self.listed[at].push((in_block(offset + column), line[column]));
                     }
                 }
             }
         }
         self.tally.below += below;
-        for at in 0..rows {
-            self.score(first_row + at, at, columns);
+        for (at, place) in rows.iter().enumerate() {
+            self.score(*place, at, columns);
         }
         seen
     }
 
     /// Compares a row with the columns listed for it: by the finer codes, then by the similarity where it decides.
-    fn score(&mut self, row: usize, at: usize, columns: &std::ops::Range<usize>) {
+    fn score(&mut self, place: u32, at: usize, columns: &std::ops::Range<usize>) {
         let listed = &mut self.listed[at];
-        self.scan.codes.narrow(row, columns.start, listed, &mut self.mixed, &mut self.narrowed);
+        self.scan.codes.narrow(place as usize, columns.start, listed, &mut self.mixed, &mut self.narrowed);
         let [low, high] = [self.bracket.low, self.bracket.high()].map(|image| f64::from(score(image)));
-        let needed = self.needed[0][row % BLOCK_ROWS];
+        let needed = self.choices.needed(place as usize);
         self.deciding.clear();
         self.deciding_rows.clear();
         for ((column, _), between) in listed.iter().zip(&self.narrowed) {
             if between.high < low {
                 self.tally.below += 1;
             } else if between.low <= high
-                || between.high >= f64::from(score(needed.min(self.needed[1][usize::from(*column)])))
+                || between.high >= f64::from(score(needed.min(self.needed[usize::from(*column)])))
             {
                 self.deciding.push(*column);
                 self.deciding_rows.push(self.scan.order[columns.start + usize::from(*column)]);
@@ -300,7 +318,7 @@ impl<'s> Block<'s> {
         }
         listed.clear();
         let (scan, dimensions) = (self.scan, self.scan.dimensions);
-        let query = scan.matrix.chunks_exact(dimensions).nth(scan.order[row] as usize).unwrap_or_default();
+        let query = scan.matrix.chunks_exact(dimensions).nth(scan.order[place as usize] as usize).unwrap_or_default();
         dots(query, scan.matrix, &self.deciding_rows, &mut self.similarities);
         for (column, similarity) in self.deciding.iter().zip(&self.similarities) {
             let image = image(*similarity);
@@ -312,8 +330,8 @@ impl<'s> Block<'s> {
                 *count += 1;
             }
             let column = usize::from(*column);
-            if image >= needed.min(self.needed[1][column]) {
-                self.offers.push((number(row), number(columns.start + column), image));
+            if image >= needed.min(self.needed[column]) {
+                self.offers.push((place, number(columns.start + column), image));
             }
         }
     }
@@ -324,26 +342,30 @@ fn product_of(codes: &Codes, image: u32) -> i32 {
     if image == u32::MAX { i32::MAX } else { codes.perhaps_at_least(score(image)) }
 }
 
-/// A bit for each place from `start` to before `end`, at most 32.
-fn mask(start: usize, end: usize) -> u32 {
-    let below = |place: usize| u32::try_from((1_u64 << place) - 1).unwrap_or(u32::MAX);
-    below(end) & !below(start)
-}
-
 /// A place in a block, which is small.
 #[expect(clippy::cast_possible_truncation, reason = "a block has fewer rows")]
-fn place(row: usize) -> u16 {
-    row as u16
+fn in_block(place: usize) -> u16 {
+    place as u16
 }
 
-fn number(row: usize) -> u32 {
-    u32::try_from(row).unwrap_or(u32::MAX)
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// The image and the place of which an entry was made.
+/// A partner and its image as one number: the better, the higher; never one of those that [`bar`] makes.
+pub fn entry(image: u32, partner: u32) -> u64 {
+    u64::from(image) << 32 | u64::from(!partner.wrapping_add(1))
+}
+
+/// What stands in for a partner that is not known: only those with a higher image can take its place.
+pub fn bar(image: u32) -> u64 {
+    u64::from(image) << 32 | u64::from(u32::MAX)
+}
+
+/// The image and the partner of an entry; no partner in what stands in for one.
 #[expect(clippy::cast_possible_truncation, reason = "an entry consists of two halves")]
-pub fn parts(entry: u64) -> (u32, u32) {
-    ((entry >> 32) as u32, !(entry as u32))
+pub fn parts(entry: u64) -> (u32, Option<u32>) {
+    ((entry >> 32) as u32, (!(entry as u32)).checked_sub(1).filter(|_| entry != 0))
 }
 
 /// Puts an entry in place of the lowest of a sorted row, if it is higher.
@@ -354,8 +376,4 @@ fn insert(row: &mut [u64], entry: u64) {
         row.copy_within(1..place, 0);
         row[place - 1] = entry;
     }
-}
-
-pub fn pairs_of(rows: usize) -> u64 {
-    rows as u64 * (rows as u64).saturating_sub(1) / 2
 }

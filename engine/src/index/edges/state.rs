@@ -1,0 +1,166 @@
+//! All that edges follow from: how many pairs have which similarity near the threshold, and the best partners of each row.
+
+use crate::index::edges::image::{image, score};
+use crate::index::edges::scan::{Tally, bar, entry, parts};
+use crate::index::edges::set::{EdgeReport, EdgeSet};
+use crate::index::edges::sides::pairs_of;
+use crate::index::edges::{EdgeRules, Reserve};
+
+/// Partners that a row remembers beyond those that it may choose, for when it loses some.
+const SPARE: usize = 8;
+
+/// The state of the rows in the order of their keys.
+pub struct State {
+    /// The lowest image that is counted and remembered.
+    pub low: u32,
+    /// What all pairs are like, in bins of one image.
+    pub tally: Tally,
+    /// Entries of a row.
+    pub width: usize,
+    /// The entries of every row, worst first; see [`entry`] and [`bar`].
+    pub entries: Vec<u64>,
+}
+
+impl State {
+    /// The image of the threshold and how many pairs lie below it; none if it is not among those that are counted.
+    pub fn threshold(&self, rules: EdgeRules) -> Option<(u32, u64)> {
+        let target = order_statistic(pairs_of(self.rows()), rules.percentile);
+        self.tally.bin_of(target).ok().map(|(bin, before)| (self.low + bin, before))
+    }
+
+    fn rows(&self) -> usize {
+        self.entries.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &[u64]> {
+        self.entries.chunks_exact(self.width.max(1))
+    }
+
+    /// The rows that may have partners at or above the threshold that they don't know and would choose.
+    pub fn incomplete(&self, threshold: u32, rules: EdgeRules) -> Vec<u32> {
+        let wanted = self.width.min(rules.top_m as usize);
+        let lacks = |list: &[u64]| {
+            let known = list.iter().filter(|entry| is_partner(**entry, threshold)).count();
+            known < wanted && floor(list, self.low) > threshold
+        };
+        (0..).zip(self.lists()).filter(|(_, list)| lacks(list)).map(|(place, _)| place).collect()
+    }
+
+    /// The edges, and what a later build needs; `order` says which row has which place.
+    pub fn edges(&self, order: &[u32], rules: EdgeRules, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
+        let (mut chosen, mut spare) = (Vec::new(), vec![Vec::new(); order.len()]);
+        let mut reserve = Reserve {
+            low: self.low,
+            below: self.tally.below,
+            counts: self.tally.counts.clone(),
+            ranks: vec![0; order.len()],
+            floors: vec![self.low; order.len()],
+            ..Reserve::default()
+        };
+        for ((place, list), &row) in (0..).zip(self.lists()).zip(order) {
+            reserve.ranks[row as usize] = place;
+            reserve.floors[row as usize] = floor(list, self.low);
+            let mut wanted = rules.top_m;
+            for (image, partner) in list.iter().rev().map(|entry| parts(*entry)) {
+                let Some(partner) = partner.map(|place| order[place as usize]) else { continue };
+                if image >= threshold && wanted > 0 {
+                    wanted -= 1;
+                    chosen.push((row.min(partner), row.max(partner), image));
+                } else {
+                    spare[row as usize].push((partner, image));
+                }
+            }
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        reserve.offsets.push(0);
+        for (partner, image) in spare.into_iter().flat_map(|spare| {
+            reserve.offsets.push(reserve.offsets.last().unwrap_or(&0) + spare.len() as u64);
+            spare
+        }) {
+            reserve.partners.push(partner);
+            reserve.similarities.push(score(image));
+        }
+        let pairs = pairs_of(order.len());
+        let report = EdgeReport {
+            rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
+            pairs,
+            threshold: Some(score(threshold)),
+            passed: pairs.saturating_sub(before),
+            ..EdgeReport::default()
+        };
+        (EdgeSet::of(&chosen, report), reserve)
+    }
+
+    /// The state that edges and their reserve stand for, for rows that have other places now: for each former row its
+    /// place, or none if it is gone. None if they don't fit each other.
+    pub fn resumed(
+        edges: &EdgeSet,
+        reserve: &Reserve,
+        rules: EdgeRules,
+        places: &[Option<u32>],
+        rows: usize,
+    ) -> Option<Self> {
+        let width = width(rows, rules);
+        let mut entries = vec![0; rows.checked_mul(width)?];
+        let fits = [edges.offsets.len(), reserve.offsets.len()].iter().all(|offsets| *offsets == places.len() + 1)
+            && [reserve.ranks.len(), reserve.floors.len()].iter().all(|len| *len == places.len());
+        if !fits {
+            return None;
+        }
+        for (row, place) in places.iter().enumerate() {
+            let Some(place) = place else { continue };
+            let mut list = partners(&edges.offsets, &edges.targets, &edges.weights, row)?;
+            list.sort_by_key(|(partner, image)| (!image, reserve.ranks.get(*partner as usize).copied()));
+            list.truncate(rules.top_m as usize);
+            list.extend(partners(&reserve.offsets, &reserve.partners, &reserve.similarities, row)?);
+            let floor = reserve.floors[row];
+            let lost = list.iter().any(|(partner, _)| places.get(*partner as usize).copied().flatten().is_none());
+            // What lies below its floor counts only as long as the list stays full: others may be as similar as that.
+            let full = !lost && list.len() >= width;
+            list.retain(|(_, image)| *image >= floor || full);
+            let known = list
+                .iter()
+                .filter_map(|(partner, image)| Some(entry(*image, places.get(*partner as usize).copied().flatten()?)));
+            let slots = entries.chunks_exact_mut(width).nth(*place as usize)?;
+            slots.fill(if floor > reserve.low { bar(floor - 1) } else { 0 });
+            let mut filled = slots.iter_mut().rev();
+            known.take(width).for_each(|known| _ = filled.next().map(|slot| *slot = known));
+            slots.sort_unstable();
+        }
+        let tally = Tally { below: reserve.below, counts: reserve.counts.clone() };
+        Some(Self { low: reserve.low, tally, width, entries })
+    }
+}
+
+/// The partners of a row with their images, as offsets, targets and weights tell them.
+fn partners(offsets: &[u64], targets: &[u32], weights: &[f32], row: usize) -> Option<Vec<(u32, u32)>> {
+    let place = |row: usize| usize::try_from(*offsets.get(row)?).ok();
+    let range = place(row)?..place(row + 1)?;
+    let targets = targets.get(range.clone())?.iter().copied();
+    Some(targets.zip(weights.get(range)?.iter().map(|weight| image(*weight))).collect())
+}
+
+/// Partners that a row remembers.
+pub fn width(rows: usize, rules: EdgeRules) -> usize {
+    rows.saturating_sub(1).min(rules.top_m as usize) + SPARE
+}
+
+fn is_partner(entry: u64, threshold: u32) -> bool {
+    let (image, partner) = parts(entry);
+    partner.is_some() && image >= threshold
+}
+
+/// The image from which on a list holds every partner.
+fn floor(list: &[u64], low: u32) -> u32 {
+    match list.first() {
+        Some(0) | None => low,
+        Some(worst) => parts(*worst).0.saturating_add(1),
+    }
+}
+
+/// The index of the order statistic at a percentile among at least one pair.
+pub fn order_statistic(pairs: u64, percentile: u32) -> u64 {
+    let index = u128::from(pairs) * u128::from(percentile) / 100_000;
+    u64::try_from(index).unwrap_or(u64::MAX).min(pairs.saturating_sub(1))
+}
