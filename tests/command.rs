@@ -1,6 +1,6 @@
 //! The command `hedgerow` as a process: its exit codes, its JSON, and what it makes of bad input.
 
-use crate::stores::{Place, texts};
+use crate::stores::{Numbers, Place, texts};
 use hedgerow::Store;
 use serde_json::{Value, json};
 use std::fs;
@@ -215,18 +215,41 @@ fn of_a_key_that_stands_twice_the_last_one_counts_in_one_batch_and_in_two() {
     }
 }
 
+/// A matrix as NumPy writes it.
+fn npy<const N: usize>(rows: &[[f32; N]]) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {N}), }}", rows.len());
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend(118_u16.to_le_bytes());
+    npy.extend(format!("{header:<117}\n").into_bytes());
+    rows.iter().flatten().for_each(|component| npy.extend(component.to_le_bytes()));
+    npy
+}
+
+#[test]
+fn the_bench_of_edges_measures_a_build_and_what_is_added() {
+    let folder = Folder::new();
+    let mut numbers = Numbers(4);
+    let rows: Vec<[f32; 6]> = (0..120).map(|_| std::array::from_fn(|_| numbers.component())).collect();
+    let matrix = folder.write("v.npy", npy(&rows));
+    let measure =
+        |more: &[&str]| told(&[&["bench", "edges", "--vectors", &matrix, "--percentile", "90"], more].concat());
+    let all = measure(&["--added", "10"]);
+    assert_eq!((&all["rows"], &all["pairs"], &all["added"]), (&json!(120), &json!(7140), &json!(12)), "{all}");
+    assert!(all["seconds"].as_f64() > Some(0.0) && all["added_seconds"].as_f64() > Some(0.0), "{all}");
+    let alone = measure(&["--threads", "1"]);
+    assert_eq!((&alone["edges"], &alone["added"]), (&all["edges"], &Value::Null));
+    let run = run(&["bench", "edges", "--vectors", &folder.write("zero.npy", npy(&[[0_f32; 3]])), "--json"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("row 0"), "{}", run.err);
+}
+
 #[test]
 fn vectors_that_cannot_be_are_rejected_with_their_row() {
     let folder = Folder::new();
     let lines = lines_of(5);
     let documents = folder.write("d.jsonl", lines);
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 2), }";
-    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
-    npy.extend(118_u16.to_le_bytes());
-    npy.extend(format!("{header:<117}\n").into_bytes());
     let rows: [[f32; 2]; 5] = [[1.0, 0.0], [f32::NAN, 1.0], [0.0, 0.0], [0.6, 0.8], [1.0, f32::INFINITY]];
-    rows.iter().flatten().for_each(|component| npy.extend(component.to_le_bytes()));
-    let matrix = folder.write("v.npy", npy);
+    let matrix = folder.write("v.npy", npy(&rows));
     let ids = folder.write("ids.txt", "d0\nd1\nd2\nnowhere\nd4\n");
     let arguments = [
         "import",

@@ -16,7 +16,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 All pairs of chunks are compared. A pair becomes an edge if it reaches the percentile of all pairs and is among the \
-top m of either chunk. `expand` and `show` follow them; `ask` does not, for now. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
+top m of either chunk. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
 
 Example:
   hedgerow edges notes.hedgerow --percentile 99.5 --top-m 8")]
@@ -92,7 +92,10 @@ impl Built {
 }
 
 /// Reads a percentile exactly, in thousandths of a per cent.
-fn percentile(text: &str) -> Result<u32, String> {
+///
+/// # Errors
+/// What was expected.
+pub fn percentile(text: &str) -> Result<u32, String> {
     let fault = || "expected a number from 0 to 100 with at most three decimals, such as 99.5".to_owned();
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());

@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod backup;
+mod bench;
 mod bounds;
 mod chunking;
 mod compact;
@@ -111,6 +112,7 @@ enum Command {
     Restore(restore::Args),
     Stats(stats::Args),
     Verify(verify::Args),
+    Bench(bench::Args),
     Durability(durability::Args),
     Repair(repair::Args),
     Salvage(salvage::Args),
@@ -139,6 +141,7 @@ impl Command {
             Command::Restore(args) => restore::run(args, session),
             Command::Stats(args) => stats::run(args, session),
             Command::Verify(args) => verify::run(args, session),
+            Command::Bench(args) => bench::run(args, session),
             Command::Durability(args) => durability::run(args, session),
             Command::Repair(args) => repair::run(args, session),
             Command::Salvage(args) => salvage::run(args, session),
@@ -168,6 +171,7 @@ impl Command {
             | Command::Restore(_)
             | Command::Stats(_)
             | Command::Verify(_)
+            | Command::Bench(_)
             | Command::Durability(_)
             | Command::Salvage(_)
             | Command::ReadDocuments(_) => false,
@@ -195,7 +199,7 @@ impl Command {
             Command::Restore(args) => Some(&args.file),
             Command::Stats(args) => Some(&args.store),
             Command::Verify(args) => Some(&args.store),
-            Command::Durability(_) | Command::ReadDocuments(_) => None,
+            Command::Bench(_) | Command::Durability(_) | Command::ReadDocuments(_) => None,
             Command::Repair(args) => Some(&args.store),
             Command::Salvage(args) => Some(&args.store),
         }

@@ -1,0 +1,199 @@
+//! `hedgerow bench`: how fast the store is on this machine, on the user's own data.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::Instant;
+
+use hedgerow::{Batch, EdgeReport, EdgeRules, StagedChunk, StagedDocument, StagedVector, Store};
+use serde::Serialize;
+
+use crate::command::edges::percentile;
+use crate::command::render::field;
+use crate::command::render::layout::{counted, grouped};
+use crate::failure::{Failure, Outcome};
+use crate::read::npy::Matrix;
+use crate::session::{Progress, Session};
+
+/// Measure on this machine how long something takes
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Edges(EdgeArgs),
+}
+
+/// Build the similarity edges of some vectors, and follow a change of them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The vectors are put into a store in the folder for temporary files, which is removed afterwards; the time is that of building \
+the edges, from the vectors on disk to edges that are durable and verified.
+
+Example:
+  hedgerow bench edges --vectors v.npy --percentile 95 --top-m 32 --threads 2 --added 1 --json")]
+struct EdgeArgs {
+    /// Vectors, one a row: f32 or f16
+    #[arg(long, value_name = "F.npy")]
+    vectors: PathBuf,
+    /// Use the first rows only
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Share of pairs that lie below the threshold, 0 to 100 with up to three decimals
+    #[arg(long, value_name = "P", default_value = "95", value_parser = percentile)]
+    percentile: u32,
+    /// How many partners each row may choose
+    #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    top_m: u32,
+    /// Threads [default: as many as there are processors]
+    #[arg(long, value_name = "T", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Add this share of the rows, in per cent, to edges of the others, and measure that too
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=90))]
+    added: Option<u32>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
+    let What::Edges(args) = &args.what;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build();
+    let pool = pool.map_err(|error| Failure::Usage(format!("--threads {}: {error}", args.threads)))?;
+    let folder = Scratch::new()?;
+    let measured = pool.install(|| edges(args, &folder.0, &session.progress("building edges")))?;
+    session.print(&measured, |out| measured.human(out))?;
+    Ok(Outcome::Done)
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Measured {
+    rows: u64,
+    dimensions: usize,
+    threads: usize,
+    pairs: u64,
+    edges: u64,
+    seconds: f64,
+    pairs_per_s: f64,
+    added: Option<u64>,
+    added_seconds: Option<f64>,
+    rss_mb: Option<f64>,
+}
+
+/// Builds the edges of all rows, after those of a part of them and what `--added` adds.
+fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured, Failure> {
+    let matrix = Matrix::open(&args.vectors)?;
+    let dimensions = matrix.columns();
+    let all = usize::try_from(matrix.row_count()).unwrap_or(usize::MAX).min(args.rows.unwrap_or(usize::MAX));
+    let added = args.added.map_or(0, |share| all * share as usize / 100);
+    let mut rows = matrix.rows().take(all).enumerate();
+    let store = Store::open_or_create(folder.join("store"))?;
+    put(&store, rows.by_ref().take(all - added))?;
+    let rules = EdgeRules { percentile: args.percentile, top_m: args.top_m };
+    let build = || -> Result<(EdgeReport, f64), Failure> {
+        let start = Instant::now();
+        let report = store.build_edges(SPACE, rules, progress)?;
+        Ok((report, start.elapsed().as_secs_f64()))
+    };
+    let mut added_seconds = None;
+    if added > 0 {
+        build()?;
+        store.refresh(progress)?;
+        put(&store, rows)?;
+        let start = Instant::now();
+        store.refresh(progress)?;
+        added_seconds = Some(start.elapsed().as_secs_f64());
+    }
+    let (report, seconds) = build()?;
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    let pairs_per_s = report.pairs as f64 / seconds;
+    Ok(Measured {
+        rows: report.rows,
+        dimensions,
+        threads: rayon::current_num_threads(),
+        pairs: report.pairs,
+        edges: report.kept,
+        seconds,
+        pairs_per_s,
+        added: args.added.map(|_| added as u64),
+        added_seconds,
+        rss_mb: peak_mb(),
+    })
+}
+
+const SPACE: &str = "bench";
+const BATCH: usize = 10_000;
+
+/// Puts each row into the store as the vector of a document of its own.
+fn put<E: Into<Failure>>(
+    store: &Store,
+    rows: impl Iterator<Item = (usize, Result<Vec<f32>, E>)>,
+) -> Result<(), Failure> {
+    let mut rows = rows.peekable();
+    while rows.peek().is_some() {
+        let mut batch = Batch::default();
+        for (number, row) in rows.by_ref().take(BATCH) {
+            let mut components = row.map_err(Into::into)?;
+            hedgerow::normalise(&mut components)
+                .map_err(|fault| Failure::Usage(format!("row {number}: {fault}; edges need unit vectors")))?;
+            let vector = StagedVector { space: SPACE.into(), model: SPACE.into(), components };
+            let chunk = StagedChunk { range: 0..1, vectors: vec![vector], ..StagedChunk::default() };
+            let name = format!("{number:09}");
+            batch.put(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() });
+        }
+        store.commit(batch)?;
+    }
+    Ok(())
+}
+
+/// The most memory that the process had at once, maps included, where the system tells.
+fn peak_mb() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+/// A folder that is removed in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("hedgerow-bench-{}", process::id()));
+        fs::create_dir_all(&path).map_err(Failure::io("make", &path))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed stays in the folder for temporary files.
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl Measured {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rate = format!(
+            "{:.0} million pairs/s on {}",
+            self.pairs_per_s / 1e6,
+            counted(self.threads as u64, "thread", "threads")
+        );
+        field(out, "vectors", &format!("{} of {} dimensions", grouped(self.rows), self.dimensions))?;
+        field(out, "edges", &format!("{} of {} pairs", grouped(self.edges), grouped(self.pairs)))?;
+        field(out, "build", &format!("{:.2} s: {rate}", self.seconds))?;
+        if let (Some(added), Some(seconds)) = (self.added, self.added_seconds) {
+            field(out, "added", &format!("{}: followed in {seconds:.2} s", counted(added, "vector", "vectors")))?;
+        }
+        if let Some(peak) = self.rss_mb {
+            field(out, "memory", &format!("{peak:.0} MiB at most, maps included"))?;
+        }
+        Ok(())
+    }
+}
