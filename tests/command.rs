@@ -215,7 +215,7 @@ fn of_a_key_that_stands_twice_the_last_one_counts_in_one_batch_and_in_two() {
     }
 }
 
-/// A matrix as NumPy writes it.
+/// A matrix in the format of `.npy`.
 fn npy<const N: usize>(rows: &[[f32; N]]) -> Vec<u8> {
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {N}), }}", rows.len());
     let mut npy = b"\x93NUMPY\x01\x00".to_vec();
