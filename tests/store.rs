@@ -327,7 +327,7 @@ fn models_that_fail_reject_only_what_they_were_asked_for() {
 }
 
 #[test]
-fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in() {
+fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in_and_the_last_page_of_that_in_which_it_ends() {
     let place = Place::new();
     let store = place.open();
     let text = "Gates open at dawn.\n\nGates close at dusk.".to_owned();
@@ -353,6 +353,16 @@ fn a_chunk_takes_heading_and_page_of_the_part_that_it_begins_in() {
     let found = found.expect("it can be read");
     assert_eq!(found, [("Gates".into(), r#"{"page":1}"#.into()), ("Gates > Night".into(), r#"{"page":2}"#.to_owned())]);
     assert_eq!(stage(parts.clone()).1.unchanged, 1);
+    let over = parts.iter().cloned().map(|part| Part { heading: String::new(), ..part }).collect();
+    let pipeline = Pipeline { chunking: Some(Chunking::default()), ..Pipeline::default() };
+    let mut batch = Batch::default();
+    let documents = vec![Document { parts: over, ..Document::new("over").text(text.clone()) }];
+    pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
+    store.commit(batch).expect("it can be committed");
+    let snapshot = store.snapshot();
+    let over = snapshot.find_document("over").expect("it can be read").expect("it is there");
+    let chunk = snapshot.chunk(over.chunks().next().expect("it has one")).expect("it is there");
+    assert_eq!(chunk.metadata().expect("it can be read"), r#"{"page":1,"page_last":2}"#);
     assert_eq!(stage(vec![parts[0].clone()]).1.staged, 1);
     let reversed = stage(parts.into_iter().rev().collect()).1.rejected;
     assert!(reversed[0].reason.contains("parts[1]"), "{reversed:?}");

@@ -21,7 +21,8 @@ pub struct Document {
     /// Anything else.
     pub metadata: Map<String, Value>,
     /// What its text consists of, ascending and without overlap: headings, pages, tables. May be empty; ignored where
-    /// `chunks` are given. A chunk takes heading and page of the part that it begins in.
+    /// `chunks` are given. A chunk takes heading and page of the part that it begins in, and the last page
+    /// from the part that it ends in.
     pub parts: Vec<Part>,
     /// Chunks that are already cut; the text is then their join by blank lines.
     pub chunks: Option<Vec<GivenChunk>>,

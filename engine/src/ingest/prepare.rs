@@ -113,8 +113,7 @@ fn read(
         } else if let Some(part) = part_at(&parts, chunk.range.start) {
             chunk.kind = u32::from(part.kind == PartKind::Table && range.end <= part.range.end);
             part.heading.clone_into(&mut chunk.heading);
-            let page = part.page.map(|page| ("page".to_owned(), Value::from(page)));
-            chunk.metadata = json(&page.into_iter().collect())?;
+            chunk.metadata = json(&pages(part, part_at(&parts, chunk.range.end.saturating_sub(1))))?;
         }
         (chunk.terms, chunk.length) = counts::of_chunk(analyzer, &mut title, body);
         if let Some(extractor) = pipeline.extractor {
@@ -145,6 +144,13 @@ fn read(
 fn part_at(parts: &[Part], byte: u32) -> Option<&Part> {
     let after = parts.partition_point(|part| part.range.start as u64 <= u64::from(byte));
     parts.get(after.checked_sub(1)?)
+}
+
+/// The page that a chunk begins on, and the one that it ends on where that is a later one.
+fn pages(first: &Part, last: Option<&Part>) -> Map<String, Value> {
+    let page = first.page.map(|page| ("page".to_owned(), Value::from(page)));
+    let last = last.and_then(|last| last.page).filter(|last| first.page.is_some_and(|page| page < *last));
+    page.into_iter().chain(last.map(|last| ("page_last".to_owned(), Value::from(last)))).collect()
 }
 
 fn json(map: &Map<String, Value>) -> Result<String, String> {

@@ -43,6 +43,9 @@ pub struct Passage {
     pub heading: String,
     /// The page that it begins on, from 1; none where there are no pages.
     pub page: Option<u64>,
+    /// The page that it ends on, where that is a later one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_last: Option<u64>,
     /// First byte in the document's text.
     pub start: u32,
     /// One past the last byte.

@@ -109,6 +109,8 @@ struct Citation {
     title: String,
     heading: String,
     page: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_last: Option<u64>,
     start: u32,
     end: u32,
 }
@@ -128,6 +130,7 @@ impl Citation {
             title: passage.title.clone(),
             heading: chunk.heading()?.to_owned(),
             page: metadata.get("page").and_then(Value::as_u64),
+            page_last: metadata.get("page_last").and_then(Value::as_u64),
             start: passage.start,
             end: passage.end,
         })
@@ -139,7 +142,7 @@ impl Citation {
             place = format!("{place} · {}", self.heading);
         }
         if let Some(page) = self.page {
-            place = format!("{place} · page {page}");
+            place = format!("{place} · {}", render::pages(page, self.page_last));
         }
         format!("{place} · bytes {}–{}", grouped(self.start.into()), grouped(self.end.into()))
     }

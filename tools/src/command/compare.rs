@@ -181,6 +181,7 @@ mod tests {
             source: String::new(),
             heading: String::new(),
             page: None,
+            page_last: None,
             start: 0,
             end: 9,
             text: "A passage".to_owned(),

@@ -26,13 +26,16 @@ impl Plan<'_, '_> {
             walk: self.walked.get(&id).map_or(0.0, |share| share.value),
         };
         let (role, path) = self.path(id, &legs)?;
+        let metadata = node::object(chunk.metadata()?);
+        let page = |field: &str| metadata.get(field).and_then(serde_json::Value::as_u64);
         Ok(Passage {
             key: chunk.key()?,
             document: document.key()?.to_owned(),
             title: document.title()?.to_owned(),
             source: document.source()?.to_owned(),
             heading: chunk.heading()?.to_owned(),
-            page: node::object(chunk.metadata()?).get("page").and_then(serde_json::Value::as_u64),
+            page: page("page"),
+            page_last: page("page_last"),
             start: chunk.range().start,
             end: chunk.range().end,
             tokens: text.len().div_ceil(4),

@@ -148,6 +148,14 @@ fn headline(context: &Context) -> String {
     )
 }
 
+/// The page that something stands on, or the first and the last of them.
+pub fn pages(first: u64, last: Option<u64>) -> String {
+    match last {
+        Some(last) => format!("pages {}–{}", grouped(first), grouped(last)),
+        None => format!("page {}", grouped(first)),
+    }
+}
+
 fn passage_block(out: &mut dyn Write, context: &Context, passage: &Passage, number: usize) -> io::Result<()> {
     let score = decimal(passage.score, 3);
     let title = cut(name_of(passage), width() - TEXT_INDENT - columns(&score) - 2);
@@ -156,7 +164,7 @@ fn passage_block(out: &mut dyn Write, context: &Context, passage: &Passage, numb
     let mut place =
         format!("{} · bytes {}–{}", passage.key, grouped(passage.start.into()), grouped(passage.end.into()));
     if let Some(page) = passage.page {
-        place = format!("{place} · page {}", grouped(page));
+        place = format!("{place} · {}", pages(page, passage.page_last));
     }
     if !passage.heading.is_empty() {
         place = format!("{place} · under {}", passage.heading);
@@ -305,6 +313,7 @@ mod tests {
             source: String::new(),
             heading: String::new(),
             page: None,
+            page_last: None,
             start: 0,
             end: 1200,
             text: "A hedgerow is a line of shrubs. ".repeat(60),
