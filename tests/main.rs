@@ -27,6 +27,7 @@ mod metamorphic;
 mod models;
 mod overlay;
 mod pack;
+mod pdf;
 mod power;
 mod processes;
 mod regressions;

@@ -1,7 +1,7 @@
-//! Documents of every format but PDF, which is read only where a process may fail. Of archives the part with the text is
+//! Documents of every format but PDF, which has a target of its own. Of archives the part with the text is
 //! made of the input, so that changes of it reach what reads it.
 
-use hedgerow_cli::read::document::Format;
+use hedgerow_cli::read::document::{Format, Parsed};
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -32,17 +32,20 @@ pub fn check(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let (format, make) = FORMATS[usize::from(*kind) % FORMATS.len()];
     match format.read(&make(bytes), "a", None) {
-        Ok(parsed) => {
-            assert!(!parsed.text.trim().is_empty(), "a document that is read has text");
-            assert!(parsed.text.len() <= hedgerow_format::limits::DOCUMENT_BYTES, "no more than a document may have");
-            let mut end = 0;
-            for part in &parsed.parts {
-                assert!(part.range.start >= end, "parts follow each other");
-                assert!(parsed.text.get(part.range.clone()).is_some(), "parts are whole characters of the text");
-                end = part.range.end;
-            }
-        }
+        Ok(parsed) => validate(&parsed),
         Err(refusal) => assert!(!refusal.to_string().is_empty(), "an error says what is wrong"),
+    }
+}
+
+/// What is read is text in parts that fit it.
+pub fn validate(parsed: &Parsed) {
+    assert!(!parsed.text.trim().is_empty(), "a document that is read has text");
+    assert!(parsed.text.len() <= hedgerow_format::limits::DOCUMENT_BYTES, "no more than a document may have");
+    let mut end = 0;
+    for part in &parsed.parts {
+        assert!(part.range.start >= end, "parts follow each other");
+        assert!(parsed.text.get(part.range.clone()).is_some(), "parts are whole characters of the text");
+        end = part.range.end;
     }
 }
 

@@ -14,6 +14,7 @@ mod manifest;
 mod names;
 mod operations;
 mod pack;
+pub mod pdf;
 mod questions;
 pub mod sections;
 mod segment_reader;
@@ -38,6 +39,7 @@ pub const ALL: &[Check] = &[
     Check { name: "names", run: names::check, seeds: names::seeds },
     Check { name: "importers", run: importers::check, seeds: importers::seeds },
     Check { name: "documents", run: documents::check, seeds: documents::seeds },
+    Check { name: "pdf", run: pdf::check, seeds: pdf::seeds },
     Check { name: "database_and_query", run: database::check, seeds: database::seeds },
     Check { name: "catalog", run: catalog::check, seeds: catalog::seeds },
     Check { name: "pack", run: pack::check, seeds: pack::seeds },

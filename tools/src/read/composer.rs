@@ -66,6 +66,14 @@ impl Composer {
         table.segments().try_for_each(|segment| self.add(&segment, PartKind::Table))
     }
 
+    /// Words that continue the last block, with this between them.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLong`].
+    pub fn continued(&mut self, gap: &str, words: &str) -> Result<(), Refusal> {
+        self.put(gap, words, PartKind::Text)
+    }
+
     /// Text that stands as it is, without blank lines around it: that of a file which is text itself.
     ///
     /// # Errors

@@ -136,11 +136,7 @@ pub enum Refusal {
 }
 
 fn given(is_given: bool) -> &'static str {
-    if is_given {
-        "the password that was given, which must be the user's (the owner's opens AES-256 only)"
-    } else {
-        "an empty password"
-    }
+    if is_given { "the password that was given" } else { "an empty password" }
 }
 
 impl Format {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::read::pdf::cells;
+
 /// A letter, or some that are drawn as one, on a page whose origin is its upper left corner.
 #[derive(Clone, Debug)]
 pub struct Glyph {
@@ -12,29 +14,52 @@ pub struct Glyph {
     y: f64,
     width: f64,
     size: f64,
+    /// Whether it is bold, where its font tells.
+    pub is_bold: bool,
+}
+
+/// A page as it is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// Its height, in the unit of its letters.
+    pub height: f64,
+    /// Its lines in reading order.
+    pub lines: Vec<Line>,
 }
 
 /// A line of text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// Its words.
     pub text: String,
+    /// The cells of a row of a table; none in running text.
+    pub cells: Vec<String>,
+    /// How far down the page it stands.
+    pub y: f64,
     /// The size of its letters.
     pub size: f64,
-    /// Whether a paragraph begins with it.
+    /// Whether a paragraph, or a table, begins with it.
     pub is_paragraph: bool,
+    /// Whether all of it is bold.
+    pub is_bold: bool,
     /// Whether it stands on its side or its head, as stamps in the margin do.
     pub is_turned: bool,
 }
 
 /// Letters that follow one another on a line without a wide gap.
 #[derive(Clone, Debug)]
-struct Run {
-    text: String,
-    left: f64,
-    right: f64,
-    y: f64,
-    size: f64,
+pub struct Run {
+    /// Its words.
+    pub text: String,
+    /// Where it begins.
+    pub left: f64,
+    /// Where it ends.
+    pub right: f64,
+    /// How far down it stands.
+    pub y: f64,
+    /// The size of its letters.
+    pub size: f64,
+    is_bold: bool,
 }
 
 /// A gap that is a space, as a share of the size of the letters.
@@ -52,6 +77,9 @@ const COLUMN_ROWS: usize = 4;
 /// Characters of a row on each side, on the average, that make columns; the cells of a table have fewer.
 const COLUMN_CHARACTERS: usize = 16;
 
+/// From line to line of a paragraph at most, as a share of the size of the letters.
+const PITCH_MAX: f64 = 3.0;
+
 /// Columns in columns: a page has few, and each level looks at all of its rows.
 const DEPTH_MAX: usize = 8;
 
@@ -68,7 +96,7 @@ impl Glyph {
         } else {
             (3, at.1, -at.0)
         };
-        Glyph { text, turn, x, y, width, size }
+        Glyph { text, turn, x, y, width, size, is_bold: false }
     }
 }
 
@@ -113,13 +141,14 @@ fn runs(glyphs: Vec<Glyph>) -> Vec<Run> {
                 is_spaced = false;
                 run.text.push_str(&glyph.text);
                 run.right = run.right.max(glyph.x + glyph.width);
+                run.is_bold &= glyph.is_bold;
                 continue;
             }
         }
         is_spaced = false;
         if !is_blank {
-            let Glyph { text, x, y, width, size, .. } = glyph;
-            runs.push(Run { text, left: x, right: x + width, y, size });
+            let Glyph { text, x, y, width, size, is_bold, .. } = glyph;
+            runs.push(Run { text, left: x, right: x + width, y, size, is_bold });
         }
     }
     runs
@@ -143,7 +172,7 @@ fn rows(mut runs: Vec<Run>) -> Vec<Vec<Run>> {
 }
 
 /// The run that gives a row its height: indices, exponents and marks of notes belong to the line that they stand at.
-fn main(row: &[Run]) -> Option<&Run> {
+pub fn main(row: &[Run]) -> Option<&Run> {
     row.iter().max_by(|a, b| a.size.total_cmp(&b.size).then(a.text.len().cmp(&b.text.len())))
 }
 
@@ -163,8 +192,27 @@ struct Band {
     both: usize,
 }
 
-/// Writes rows in reading order: what stands above columns, the columns one by one, what stands below.
+/// Writes rows in reading order: tables, and what stands between them.
 fn order(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
+    let found = if depth < DEPTH_MAX { cells::tables(&rows) } else { Vec::new() };
+    let mut rows = rows.into_iter();
+    let mut end = 0;
+    for table in found {
+        flow(rows.by_ref().take(table.rows.start - end).collect(), depth, lines);
+        end = table.rows.end;
+        let of_table: Vec<Vec<Run>> = rows.by_ref().take(table.rows.len()).collect();
+        let (y, size) = of_table.first().and_then(|row| main(row)).map_or((0.0, 0.0), |main| (main.y, main.size));
+        let mut is_paragraph = true;
+        for cells in table.cells {
+            lines.push(Line { text: cells.join(" "), cells, y, size, is_paragraph, ..Line::default() });
+            is_paragraph = false;
+        }
+    }
+    flow(rows.collect(), depth, lines);
+}
+
+/// Writes rows without tables: what stands above columns, the columns one by one, what stands below.
+fn flow(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
     let band = if depth < DEPTH_MAX { band(&rows) } else { None };
     let Some(Band { first, end, x, .. }) = band else {
         return write(&rows, lines);
@@ -264,14 +312,14 @@ fn write(rows: &[Vec<Run>], lines: &mut Vec<Line>) {
     let heights: Vec<f64> = rows.iter().filter_map(|row| Some(main(row)?.y)).collect();
     let mut pitches: Vec<f64> = heights.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).collect();
     pitches.sort_by(f64::total_cmp);
-    let pitch = pitches.get(pitches.len() / 2).copied().unwrap_or(0.0);
+    let pitch = pitches.get(pitches.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
     let mut before: Option<Row> = None;
     for row in rows {
         let (Some(main), Some(first), Some(last)) = (main(row), row.first(), row.last()) else { continue };
         let (y, size) = (main.y, main.size);
         let mut next = Row { y, size, left: first.left, right: last.right, is_paragraph: true };
         next.is_paragraph = before.is_none_or(|before| {
-            let is_apart = y - before.y > 1.35 * pitch.max(size);
+            let is_apart = y - before.y > 1.35 * pitch.min(PITCH_MAX * size).max(size);
             let is_other = (size - before.size).abs() > 0.08 * size;
             let is_short = right - before.right > 0.25 * (right - left);
             // The line after the first may stand further in, or further out, than that one.
@@ -279,7 +327,8 @@ fn write(rows: &[Vec<Run>], lines: &mut Vec<Line>) {
             is_apart || is_other || is_short || is_shifted
         });
         before = Some(next);
-        lines.push(Line { text: row_text(row), size, is_paragraph: next.is_paragraph, is_turned: false });
+        let is_bold = row.iter().all(|run| run.is_bold);
+        lines.push(Line { text: row_text(row), y, size, is_paragraph: next.is_paragraph, is_bold, ..Line::default() });
     }
 }
 
@@ -294,7 +343,7 @@ struct Row {
 }
 
 /// The words of a row. Scripts that run to the left are drawn in the order in which they are seen, and turned around.
-fn row_text(row: &[Run]) -> String {
+pub fn row_text(row: &[Run]) -> String {
     let mut text = String::new();
     let mut end = f64::INFINITY;
     for run in row {
@@ -312,19 +361,26 @@ fn row_text(row: &[Run]) -> String {
     text
 }
 
-/// Appends a line to a paragraph: a word that a hyphen cuts is put together, and scripts without spaces get none.
+/// Appends a line to a paragraph.
 pub fn join(block: &mut String, line: &str) {
+    let gap = seam(block, line);
+    block.push_str(gap);
+    block.push_str(line);
+}
+
+/// What stands between a paragraph and the line that continues it: a word that a hyphen cuts is put together, and scripts
+/// without spaces get none.
+pub fn seam(block: &mut String, line: &str) -> &'static str {
     let mut ends = block.chars().rev();
     let hyphen = ends.next().filter(|letter| matches!(letter, '-' | '\u{AD}' | '\u{2010}'));
     let is_cut = hyphen.is_some() && ends.next().is_some_and(char::is_alphabetic);
     let next = line.chars().next();
     if is_cut && next.is_some_and(char::is_lowercase) {
         block.pop();
-    } else if !is_cut {
-        let is_spaceless = block.chars().next_back().is_some_and(is_spaceless) && next.is_some_and(is_spaceless);
-        block.push_str(if is_spaceless { "" } else { " " });
+        return "";
     }
-    block.push_str(line);
+    let is_spaceless = block.chars().next_back().is_some_and(is_spaceless) && next.is_some_and(is_spaceless);
+    if is_cut || is_spaceless { "" } else { " " }
 }
 
 /// Chinese and Japanese, which are written without spaces.
