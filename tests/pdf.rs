@@ -1,6 +1,6 @@
 //! PDF files that the tests write: headings by outline and by letters, running heads, tables, pages of a chunk.
 
-use crate::checks::pdf::{Line, object_of_page, of_pages};
+use crate::checks::pdf::{Line, object_of_page, of_contents, of_pages};
 use crate::command::{Folder, told};
 use hedgerow::PartKind;
 use hedgerow_cli::read::document::{Format, Parsed};
@@ -182,6 +182,12 @@ fn rows_that_stand_in_columns_are_a_table_and_lists_side_by_side_are_none() {
         lists.extend(row(y, [words; 4]));
     }
     assert!(read(&of_pages(&[&lists], "", &[])).parts.iter().all(|part| part.kind == PartKind::Text));
+    // Lines across it make a table of it.
+    let ruled = "ET 70 712 500 1 re f 70 696 m 570 696 l S 70 650 500 0.5 re f BT /F 10 Tf 72 600 Td (Below) Tj";
+    let shown = |(size, x, y, text): &Line<'_>| format!("BT /F {size} Tf {x} {y} Td ({text}) Tj ET ");
+    let content = format!("{} BT {ruled} ET", lists.iter().map(shown).collect::<String>());
+    let file = of_contents(&[content.into_bytes()], "", &[], "");
+    assert_eq!(read(&file).parts.iter().filter(|part| part.kind == PartKind::Table).count(), 1);
     let contents: Vec<Line<'_>> =
         (0..5).flat_map(|number| row(700 - 14 * number, ["1.1", "Gates ......", "of all", "12"])).collect();
     assert!(read(&of_pages(&[&contents], "", &[])).parts.iter().all(|part| part.kind == PartKind::Text));

@@ -22,7 +22,8 @@ pub fn of_pages(pages: &[&[Line<'_>]], catalog: &str, more: &[Vec<u8>]) -> Vec<u
     of_contents(&contents, catalog, more, "")
 }
 
-fn of_contents(contents: &[Vec<u8>], catalog: &str, more: &[Vec<u8>], trailer: &str) -> Vec<u8> {
+/// A PDF of these pages' contents, with what the catalog and the trailer say beside them.
+pub fn of_contents(contents: &[Vec<u8>], catalog: &str, more: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let kids: Vec<String> = (0..contents.len()).map(|page| format!("{} 0 R", object_of_page(page))).collect();
     let mut objects = vec![
         format!("<</Type/Catalog/Pages 2 0 R{catalog}>>").into_bytes(),

@@ -28,6 +28,23 @@ const SLACK: f64 = 0.6;
 /// Characters of a cell, on the average of a column; columns of running text have more.
 const CELL_CHARACTERS: usize = 26;
 
+/// Lines drawn across a table that tell it from lists side by side.
+const RULES_MIN: usize = 3;
+
+/// The share of a table's width that such a line takes at least, in one piece or several.
+const RULE_WIDTH: f64 = 0.6;
+
+/// A line that is drawn across the page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// How far down it is.
+    pub y: f64,
+    /// Where it begins.
+    pub left: f64,
+    /// Where it ends.
+    pub right: f64,
+}
+
 /// A table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
@@ -44,11 +61,11 @@ struct Span {
 }
 
 /// The tables of these rows, from the top down.
-pub fn tables(rows: &[Vec<Run>]) -> Vec<Found> {
+pub fn tables(rows: &[Vec<Run>], rules: &[Rule]) -> Vec<Found> {
     let mut found = Vec::new();
     let mut first = 0;
     while first < rows.len() {
-        let table = span(rows, first).and_then(|span| table(rows, first, &span));
+        let table = span(rows, first).and_then(|span| table(rows, rules, first, &span));
         first = table.as_ref().map_or(first + 1, |table| table.rows.end);
         found.extend(table);
     }
@@ -59,14 +76,16 @@ pub fn tables(rows: &[Vec<Run>]) -> Vec<Found> {
 fn span(rows: &[Vec<Run>], first: usize) -> Option<Span> {
     let row = rows.get(first)?;
     let mut columns = merged(&[], row);
-    if columns.len() < COLUMNS_MIN {
+    if !(COLUMNS_MIN..=COLUMNS_MAX).contains(&columns.len()) {
         return None;
     }
     let (mut end, mut before) = (first + 1, main(row)?);
     for row in rows.iter().skip(end).take(ROWS_MAX - 1) {
         let Some(next) = main(row) else { break };
         let wider = merged(&columns, row);
-        if next.y - before.y > PITCH * before.size.max(next.size) || wider.len() < columns.len() {
+        if next.y - before.y > PITCH * before.size.max(next.size)
+            || !(columns.len()..=COLUMNS_MAX).contains(&wider.len())
+        {
             break;
         }
         (columns, before, end) = (wider, next, end + 1);
@@ -94,10 +113,10 @@ fn merged(columns: &[(f64, f64)], row: &[Run]) -> Vec<(f64, f64)> {
 }
 
 /// The table of a span, if it is one for certain.
-fn table(rows: &[Vec<Run>], first: usize, span: &Span) -> Option<Found> {
+fn table(rows: &[Vec<Run>], rules: &[Rule], first: usize, span: &Span) -> Option<Found> {
     let rows_of = rows.get(first..span.end)?;
     let width = span.columns.len();
-    if rows_of.len() < ROWS_MIN || width > COLUMNS_MAX {
+    if rows_of.len() < ROWS_MIN {
         return None;
     }
     let mut placed: Vec<Vec<Vec<Run>>> = Vec::with_capacity(rows_of.len());
@@ -112,7 +131,9 @@ fn table(rows: &[Vec<Run>], first: usize, span: &Span) -> Option<Found> {
     let is_sound = is_filled(&placed) && (0..width).all(|column| is_column(&placed, column));
     let cells: Vec<Vec<String>> = placed.iter().map(|row| row.iter().map(|cell| row_text(cell)).collect()).collect();
     let cells = joined(cells);
-    (is_sound && is_told(&cells) && cells.len() >= ROWS_MIN).then_some(Found { rows: first..span.end, cells })
+    let is_table = is_sound && cells.len() >= ROWS_MIN && is_told(&cells);
+    (is_table && (has_numbers(&cells) || is_ruled(rows_of, rules, span)))
+        .then_some(Found { rows: first..span.end, cells })
 }
 
 /// Whether enough of the cells hold something.
@@ -169,13 +190,35 @@ fn joined(cells: Vec<Vec<String>>) -> Vec<Vec<String>> {
     rows
 }
 
-/// Whether the cells say something: tables of contents have rows of dots, formulas have signs, and words alone may be
-/// lists side by side.
+/// Whether the cells say something: tables of contents have rows of dots, and formulas have signs.
 fn is_told(cells: &[Vec<String>]) -> bool {
     let filled = || cells.iter().flatten().filter(|cell| !cell.is_empty());
     let is_word = |cell: &&String| cell.chars().any(char::is_alphanumeric);
     let is_led = filled().any(|cell| cell.contains("....") || cell.contains(". . ."));
     let words = filled().filter(is_word).count();
+    !is_led && 5 * words >= 4 * filled().count()
+}
+
+/// Whether a fifth of the cells has a number: words alone may be lists side by side.
+fn has_numbers(cells: &[Vec<String>]) -> bool {
+    let filled = || cells.iter().flatten().filter(|cell| !cell.is_empty());
     let numbers = filled().filter(|cell| cell.chars().any(char::is_numeric)).count();
-    !is_led && 5 * words >= 4 * filled().count() && 5 * numbers >= filled().count()
+    5 * numbers >= filled().count()
+}
+
+/// Whether lines are drawn across it, above, between or below its rows.
+fn is_ruled(rows: &[Vec<Run>], rules: &[Rule], span: &Span) -> bool {
+    let (Some(first), Some(last)) = (rows.first().and_then(|row| main(row)), rows.last().and_then(|row| main(row)))
+    else {
+        return false;
+    };
+    let (Some((left, _)), Some((_, right))) = (span.columns.first(), span.columns.last()) else { return false };
+    let (top, bottom) = (first.y - PITCH * first.size, last.y + PITCH * last.size);
+    let mut within: Vec<&Rule> = rules.iter().filter(|rule| rule.y >= top && rule.y <= bottom).collect();
+    within.sort_by(|a, b| a.y.total_cmp(&b.y));
+    // Both edges of a thin bar are one line.
+    let lines = within.chunk_by(|a, b| b.y - a.y <= 2.0);
+    let covered = |rule: &&Rule| (rule.right.min(*right) - rule.left.max(*left)).max(0.0);
+    let is_across = |line: &&[&Rule]| line.iter().map(covered).sum::<f64>() >= RULE_WIDTH * (right - left);
+    lines.filter(is_across).count() >= RULES_MIN
 }

@@ -19,6 +19,7 @@ const CONTENTS: [&str; 4] = ["contents", "table of contents", "abstract", "index
 #[derive(Clone, Debug)]
 pub struct Sizes {
     body: i64,
+    /// From the largest.
     headings: Vec<i64>,
     /// Whether bold letters of the body's size stand out.
     is_bold_rare: bool,
@@ -62,7 +63,7 @@ impl Sizes {
         let size = half_points(line.size);
         let letters = line.text.chars().filter(|letter| letter.is_alphabetic()).count();
         let is_heading = letters > 1 && is_plain(line) && line.text.chars().count() <= HEADING_CHARACTERS;
-        self.headings.iter().position(|heading| *heading == size).filter(|_| is_heading)
+        self.headings.binary_search_by(|heading| size.cmp(heading)).ok().filter(|_| is_heading)
     }
 
     /// How many numbers a heading in bold letters begins with, as in `2.1 Gates`.

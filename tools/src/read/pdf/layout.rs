@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::read::pdf::cells;
+use crate::read::pdf::cells::{self, Rule};
 
 /// A letter, or some that are drawn as one, on a page whose origin is its upper left corner.
 #[derive(Clone, Debug)]
@@ -100,9 +100,9 @@ impl Glyph {
     }
 }
 
-/// The lines of a page: upright text first, then what is turned.
+/// The lines of a page: upright text first, then what is turned. `rules` are drawn between rows.
 #[must_use]
-pub fn lines(glyphs: Vec<Glyph>) -> Vec<Line> {
+pub fn lines(glyphs: Vec<Glyph>, rules: &[Rule]) -> Vec<Line> {
     let mut by_turn: [Vec<Glyph>; 4] = Default::default();
     for glyph in glyphs {
         if let Some(turned) = by_turn.get_mut(usize::from(glyph.turn)) {
@@ -114,7 +114,8 @@ pub fn lines(glyphs: Vec<Glyph>) -> Vec<Line> {
     for glyphs in by_turn {
         let is_turned = glyphs.first().is_some_and(|glyph| glyph.turn != 0);
         let first = lines.len();
-        order(rows(runs(glyphs)), 0, &mut lines);
+        let rules = if is_turned { &[] } else { rules };
+        order(rows(runs(glyphs)), rules, 0, &mut lines);
         lines.iter_mut().skip(first).for_each(|line| line.is_turned = is_turned);
     }
     lines
@@ -193,12 +194,12 @@ struct Band {
 }
 
 /// Writes rows in reading order: tables, and what stands between them.
-fn order(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
-    let found = if depth < DEPTH_MAX { cells::tables(&rows) } else { Vec::new() };
+fn order(rows: Vec<Vec<Run>>, rules: &[Rule], depth: usize, lines: &mut Vec<Line>) {
+    let found = if depth < DEPTH_MAX { cells::tables(&rows, rules) } else { Vec::new() };
     let mut rows = rows.into_iter();
     let mut end = 0;
     for table in found {
-        flow(rows.by_ref().take(table.rows.start - end).collect(), depth, lines);
+        flow(rows.by_ref().take(table.rows.start - end).collect(), rules, depth, lines);
         end = table.rows.end;
         let of_table: Vec<Vec<Run>> = rows.by_ref().take(table.rows.len()).collect();
         let (y, size) = of_table.first().and_then(|row| main(row)).map_or((0.0, 0.0), |main| (main.y, main.size));
@@ -208,11 +209,11 @@ fn order(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
             is_paragraph = false;
         }
     }
-    flow(rows.collect(), depth, lines);
+    flow(rows.collect(), rules, depth, lines);
 }
 
 /// Writes rows without tables: what stands above columns, the columns one by one, what stands below.
-fn flow(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
+fn flow(rows: Vec<Vec<Run>>, rules: &[Rule], depth: usize, lines: &mut Vec<Line>) {
     let band = if depth < DEPTH_MAX { band(&rows) } else { None };
     let Some(Band { first, end, x, .. }) = band else {
         return write(&rows, lines);
@@ -220,16 +221,16 @@ fn flow(rows: Vec<Vec<Run>>, depth: usize, lines: &mut Vec<Line>) {
     let mut rows = rows.into_iter();
     let above: Vec<Vec<Run>> = rows.by_ref().take(first).collect();
     let beside: Vec<Vec<Run>> = rows.by_ref().take(end - first).collect();
-    order(above, depth + 1, lines);
+    order(above, rules, depth + 1, lines);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for row in beside {
         let (before, after): (Vec<Run>, Vec<Run>) = row.into_iter().partition(|run| run.right <= x);
         left.extend(Some(before).filter(|row| !row.is_empty()));
         right.extend(Some(after).filter(|row| !row.is_empty()));
     }
-    order(left, depth + 1, lines);
-    order(right, depth + 1, lines);
-    order(rows.collect(), depth + 1, lines);
+    order(left, rules, depth + 1, lines);
+    order(right, rules, depth + 1, lines);
+    order(rows.collect(), rules, depth + 1, lines);
 }
 
 /// The band with the most rows that have text on both sides.

@@ -5,14 +5,24 @@ use std::collections::HashSet;
 use hayro_interpret::font::{Glyph as Shape, GlyphRun};
 use hayro_interpret::hayro_cmap::BfString;
 use hayro_interpret::hayro_syntax::page::Page;
-use hayro_interpret::kurbo::{Affine, BezPath, Point};
+use hayro_interpret::kurbo::{Affine, BezPath, ParamCurve, PathSeg, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::read::pdf::cells::Rule;
 use crate::read::pdf::layout::Glyph;
 
 /// Letters of a page at most; a page of a newspaper has 50,000.
 const GLYPHS_MAX: usize = 1 << 21;
+
+/// Lines across a page at most.
+const RULES_MAX: usize = 4096;
+
+/// The least length of a line that parts rows.
+const RULE_LENGTH: f64 = 16.0;
+
+/// Strokes of a path at most that is looked at: more of them are a drawing.
+const PATH_ELEMENTS_MAX: usize = 256;
 
 /// The least weight of bold letters; 400 is that of plain ones.
 const BOLD_WEIGHT: u32 = 600;
@@ -21,6 +31,8 @@ const BOLD_WEIGHT: u32 = 600;
 pub struct Letters {
     /// The letters in the order in which they are drawn.
     pub glyphs: Vec<Glyph>,
+    /// The lines across the page that are drawn, as those between the rows of a table.
+    pub rules: Vec<Rule>,
     known: HashSet<(String, i64, i64)>,
     /// The page's width.
     pub width: f64,
@@ -32,7 +44,13 @@ impl Letters {
     /// No letters of this page yet.
     pub fn new(page: &Page<'_>) -> Letters {
         let (width, height) = page.render_dimensions();
-        Letters { glyphs: Vec::new(), known: HashSet::new(), width: width.into(), height: height.into() }
+        Letters {
+            glyphs: Vec::new(),
+            rules: Vec::new(),
+            known: HashSet::new(),
+            width: width.into(),
+            height: height.into(),
+        }
     }
 
     fn add(&mut self, text: BfString, transform: Affine, advance: f32, is_bold: bool) {
@@ -69,7 +87,20 @@ fn shown(letter: char) -> String {
 }
 
 impl<'a> Device<'a> for Letters {
-    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}
+    fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, _: &DrawMode) {
+        if path.elements().len() > PATH_ELEMENTS_MAX {
+            return;
+        }
+        for segment in path.segments() {
+            let (from, to) = (props.transform * segment.start(), props.transform * segment.end());
+            let is_rule = matches!(segment, PathSeg::Line(_)) && (from.y - to.y).abs() <= 1.0;
+            let is_long = (from.x - to.x).abs() >= RULE_LENGTH && from.x.is_finite() && to.x.is_finite();
+            if is_rule && is_long && self.rules.len() < RULES_MAX {
+                self.rules.push(Rule { y: from.y, left: from.x.min(to.x), right: from.x.max(to.x) });
+            }
+        }
+    }
+
     fn push_clip_path(&mut self, _: &ClipPath) {}
     fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
     fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {}

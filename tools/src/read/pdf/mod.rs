@@ -61,7 +61,7 @@ fn pages(pdf: &Pdf) -> Vec<Page> {
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let mut context = Context::new(transform, frame, &cache, pdf.xref(), settings.clone());
         interpret_page(page, &mut context, &mut letters);
-        Page { height: letters.height, lines: layout::lines(letters.glyphs) }
+        Page { height: letters.height, lines: layout::lines(letters.glyphs, &letters.rules) }
     };
     pdf.pages().iter().map(read).collect()
 }

@@ -13,6 +13,9 @@ use crate::read::pdf::text_string;
 /// Bookmarks of a document at most; a manual of a thousand pages has some thousands.
 const BOOKMARKS_MAX: usize = 1 << 16;
 
+/// Bytes of all titles at most: many bookmarks may share one that is long.
+const TITLE_BYTES_MAX: usize = 1 << 24;
+
 /// Named places of a document at most.
 const NAMES_MAX: usize = 1 << 18;
 
@@ -40,15 +43,17 @@ pub fn bookmarks(pdf: &Pdf) -> Vec<Bookmark> {
     // Items that were seen: an outline may lead in circles.
     let mut seen: HashSet<ObjectIdentifier> = HashSet::new();
     let mut open: Vec<(Dict<'_>, u8)> = vec![(first, 1)];
-    let mut count = 0;
+    let (mut count, mut bytes) = (0, 0);
     while let Some((item, level)) = open.pop() {
         count += 1;
-        if count > BOOKMARKS_MAX || item.obj_id().is_some_and(|id| !seen.insert(id)) {
+        if count > BOOKMARKS_MAX || bytes > TITLE_BYTES_MAX || item.obj_id().is_some_and(|id| !seen.insert(id)) {
             continue;
         }
         open.extend(item.get(keys::NEXT).map(|next| (next, level)));
         open.extend(item.get(keys::FIRST).map(|below| (below, level.saturating_add(1))));
-        let title = item.get::<Bytes<'_>>(keys::TITLE).map(|title| one_line(&text_string(title.as_bytes())));
+        let title = item.get::<Bytes<'_>>(keys::TITLE);
+        bytes += title.as_ref().map_or(0, |title| title.as_bytes().len());
+        let title = title.map(|title| one_line(&text_string(title.as_bytes())));
         if let (Some(title), Some((page, y))) = (title.filter(|title| is_told(title)), places.of_item(&item)) {
             found.push(Bookmark { title, level, page, y });
         }

@@ -8,8 +8,8 @@ use crate::read::pdf::outline::Bookmark;
 /// Lines that a title takes at most.
 const LINES_MAX: usize = 3;
 
-/// Bookmarks of one page that are looked for by their words; the rest stand where they lead to.
-const LOOKED_FOR_MAX: usize = 256;
+/// Lines that are looked at for the bookmarks of one page; bookmarks beyond them stand where they lead to.
+const LOOKS_MAX: usize = 1 << 20;
 
 /// Words that may stand before the number of a heading.
 const DIVISIONS: [&str; 6] = ["chapter", "appendix", "section", "annex", "part", "article"];
@@ -35,7 +35,7 @@ pub fn of(pages: &[Page], mut bookmarks: Vec<Bookmark>) -> Vec<((usize, usize), 
         };
         let keys: Vec<String> = page.lines.iter().map(|line| key(&line.text)).collect();
         for (count, bookmark) in of_page.iter().enumerate() {
-            let found = if count < LOOKED_FOR_MAX { shown(page, &keys, bookmark) } else { None };
+            let found = if count * keys.len() < LOOKS_MAX { shown(page, &keys, bookmark) } else { None };
             let (line, lines) = found.unwrap_or_else(|| (below(page, bookmark.y), 0));
             let words =
                 page.lines.iter().skip(line).take(lines).map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
