@@ -24,6 +24,12 @@ const RULE_LENGTH: f64 = 16.0;
 /// Strokes of a path at most that is looked at: more of them are a drawing.
 const PATH_ELEMENTS_MAX: usize = 256;
 
+/// The least size of a letter that someone can read.
+const SIZE_MIN: f64 = 0.5;
+
+/// The largest size of a letter: that of the largest page (ISO 32000-1, annex C).
+const SIZE_MAX: f64 = 14_400.0;
+
 /// The least weight of bold letters; 400 is that of plain ones.
 const BOLD_WEIGHT: u32 = 600;
 
@@ -61,7 +67,7 @@ impl Letters {
         let (at, along) = (transform * Point::ZERO, transform * Point::new(1.0, 0.0) - transform * Point::ZERO);
         let size = 1000.0 * (transform * Point::new(0.0, 1.0) - transform * Point::ZERO).hypot();
         let is_inside = at.x > -size && at.y > -size && at.x < self.width + size && at.y < self.height + size;
-        if self.glyphs.len() == GLYPHS_MAX || !is_inside || !size.is_finite() || size < 0.5 {
+        if self.glyphs.len() == GLYPHS_MAX || !is_inside || !(SIZE_MIN..=SIZE_MAX).contains(&size) {
             return;
         }
         // Letters that are drawn twice, to look bold or outlined, count once.
