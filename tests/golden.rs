@@ -16,8 +16,14 @@ fn golden(ending: &str) -> PathBuf {
 fn told(place: &Place) -> Snapshot {
     let store = place.open();
     let steps = [
-        Step::Commit(vec![Change::Put(0, 0), Change::Put(1, 1), Change::Put(2, 2), Change::Relate(1, 0)]),
-        Step::Commit(vec![Change::Put(3, 3), Change::Delete(2), Change::Vector(0, 1)]),
+        Step::Commit(vec![
+            Change::Put(0, 0),
+            Change::Put(1, 1),
+            Change::Put(2, 2),
+            Change::Relate(1, 0),
+            Change::Extract(0, 0),
+        ]),
+        Step::Commit(vec![Change::Put(3, 3), Change::Delete(2), Change::Vector(0, 1), Change::Extract(0, 2)]),
         Step::Commit(vec![Change::Put(1, 4), Change::Relate(3, 1), Change::Put(4, 1)]),
     ];
     let mut model = Model::new();

@@ -15,6 +15,7 @@ fn steps() -> impl Strategy<Value = Vec<Option<Step>>> {
         2 => (0..6_u8).prop_map(Change::Delete),
         2 => (0..6_u8, 0..4_u8).prop_map(|(key, relation)| Change::Relate(key, relation)),
         2 => (0..6_u8, 0..4_u8).prop_map(|(key, vector)| Change::Vector(key, vector)),
+        2 => (0..6_u8, 0..4_u8).prop_map(|(key, found)| Change::Extract(key, found)),
     ];
     let step = prop_oneof![
         8 => prop::collection::vec(change, 1..6).prop_map(|changes| Some(Step::Commit(changes))),

@@ -13,6 +13,7 @@ mod documents;
 mod durability;
 mod edges;
 mod eval;
+mod extractions;
 mod filters;
 mod flips;
 mod full;

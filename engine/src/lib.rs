@@ -74,8 +74,8 @@ pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
-    BackedUp, BackupError, BackupOptions, EdgeStats, Limits, Lost, SalvageError, Salvaged, SpaceStats, Stats, Verified,
-    VerifyError, salvage, verify,
+    BackedUp, BackupError, BackupOptions, EdgeStats, ExtractionStats, Limits, Lost, SalvageError, Salvaged, SpaceStats,
+    Stats, Verified, VerifyError, salvage, verify,
 };
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]
@@ -83,11 +83,15 @@ pub use crate::planted::{Planted, plant};
 pub use crate::project::EdgeError;
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
-    Comparison, Context, Description, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges, EntityLine,
-    ExpandOptions, Expansion, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge,
-    Question, Reached, Recipe, RelationLine, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace,
+    Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges,
+    EntityLine, ExpandOptions, Expansion, ExtractionLine, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace,
+    Node, Passage, PathEdge, Question, Reached, Recipe, RelationLine, Role, Sage, Step, Strategy, TermTrace, Trace,
+    VectorTrace,
 };
-pub use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
+pub use crate::segment::{
+    ExtractionView, StagedChunk, StagedDocument, StagedEnd, StagedEntity, StagedExtraction, StagedMention,
+    StagedRelation, StagedVector,
+};
 pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Compacted, RepairError, Repaired, Store, Target};

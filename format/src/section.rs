@@ -48,7 +48,7 @@ kinds! {
     Chunks = 3, "chunks", 40, "One `ChunkRow` a chunk, in the order of documents and ordinals.";
     TextBlocks = 4, "text blocks", 16, "One `TextBlock` a block of text.";
     Text = 5, "text", 1, "The documents' texts one after another, in zstd frames.";
-    Entities = 6, "entities", 40, "One `EntityRow` an entity, ascending by key.";
+    Entities = 6, "entities", 32, "One `EntityRow` an entity, ascending by key.";
     MentionOffsets = 7, "mention offsets", 4, "CSR offsets, chunk slot to mentions.";
     Mentions = 8, "mentions", 16, "One `MentionRow` an entity in a chunk, ascending by entity slot.";
     MentionRanges = 9, "mention ranges", 8, "One `RangeRow` an occurrence.";
@@ -58,7 +58,7 @@ kinds! {
     Relations = 13, "relations", 24, "One `RelationRow` a relation, ascending by subject, predicate and object.";
     RelatingOffsets = 14, "relating offsets", 4, "CSR offsets, object slot to relations.";
     Relating = 15, "relating", 4, "Rows of `relations`, ascending within an object.";
-    Evidence = 16, "evidence", 28, "One `EvidenceRow` a source of a relation.";
+    Evidence = 16, "evidence", 32, "One `EvidenceRow` a source of a relation.";
     TermText = 17, "term text", 1, "The terms one after another, UTF-8, in byte order.";
     Terms = 18, "terms", 8, "One `TermRow` a term, in byte order, and one more that marks the ends.";
     PostingChunks = 19, "posting chunks", 4, "Chunk slots, ascending within a term.";
@@ -73,6 +73,10 @@ kinds! {
     ChunkIds = 28, "chunk ids", 4, "Id of each chunk, ascending; missing where every id of the segment's range has a chunk.";
     DocumentOrder = 29, "document order", 4, "Document slots, ascending by key; missing where slots ascend by key themselves.";
     Spellings = 30, "spellings", 20, "One `SpellingRow` a spelling of an entity, ascending by entity, name and type.";
+    Extractions = 31, "extractions", 20, "One `ExtractionRow` an extraction, ascending by chunk and extractor.";
+    ExtractedOffsets = 32, "extracted offsets", 4, "CSR offsets, entity slot to extracted.";
+    Extracted = 33, "extracted", 24, "One `ExtractedRow` an entity of an extraction, ascending by extraction within an entity.";
+    DeadExtractions = 34, "dead extractions", 12, "One `DeadExtractionRow` an extraction of an earlier segment that no longer counts.";
     LinkEntities = 64, "link entities", 36, "One `LinkEntityRow` a live entity, ascending by key.";
     LinkMentionOffsets = 65, "link mention offsets", 4, "CSR offsets, chunk id to entity slots.";
     LinkMentions = 66, "link mentions", 4, "Entity slots, ascending within a chunk.";

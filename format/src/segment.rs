@@ -6,8 +6,8 @@ mod validate;
 
 pub use ids::{Ids, SegmentShape, in_key_order};
 pub use rows::{
-    ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SpaceRow, SpellingRow, TermRow, mention_flags,
+    ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
+    MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SpaceRow, SpellingRow, TermRow, mention_flags,
 };
 pub use validate::{findings, validate};
 
@@ -31,9 +31,12 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("RangeRow", RangeRow::FIELDS),
     ("RelationRow", RelationRow::FIELDS),
     ("EvidenceRow", EvidenceRow::FIELDS),
+    ("ExtractionRow", ExtractionRow::FIELDS),
+    ("ExtractedRow", ExtractedRow::FIELDS),
     ("TermRow", TermRow::FIELDS),
     ("SpaceRow", SpaceRow::FIELDS),
     ("DeadVectorRow", DeadVectorRow::FIELDS),
+    ("DeadExtractionRow", DeadExtractionRow::FIELDS),
     ("LinkEntityRow", crate::projection::LinkEntityRow::FIELDS),
     ("EdgeReportRow", crate::projection::EdgeReportRow::FIELDS),
     ("EdgeRow", crate::projection::EdgeRow::FIELDS),

@@ -3,7 +3,8 @@
 use crate::house::source::{expect_none, root};
 use hedgerow::{
     BackupOptions, Batch, Certainty, Document, EdgeRules, Embed, Env, Extract, Extraction, FileName, FoundMention,
-    GivenChunk, Merging, ModelError, Pipeline, Quiet, StagedVector, Store, Target, triple,
+    GivenChunk, Merging, ModelError, Pipeline, Quiet, StagedEntity, StagedExtraction, StagedVector, Store, Target,
+    triple,
 };
 use hedgerow_durability::Disk;
 use hedgerow_format::file::FileKind;
@@ -100,6 +101,11 @@ fn five_generations(store: &Store) {
     (components[0], components[17]) = (0.6, -0.8);
     let other = StagedVector { space: "toy".into(), model: "bytes-18".into(), components };
     batch.set_vector(place("animals", Some(1)), other);
+    let waters = StagedEntity::new("Waters", "person").expect("it is a name");
+    let waters = StagedEntity { description: "wrote nearly all".into(), range: 25..31, ..waters };
+    let (extractor, model) = ("llm".into(), "toy@1".into());
+    let found = StagedExtraction { extractor, model, entities: vec![waters], relations: Vec::new() };
+    batch.set_extraction(place("animals", Some(1)), found);
     store.commit(batch).expect("the batch is sound");
     store.refresh(&Quiet).expect("the disk is sound");
 }

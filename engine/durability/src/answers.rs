@@ -1,7 +1,7 @@
 //! Everything that is asked of a store, and what a map and plain arithmetic say that it must answer.
 
 use crate::disk::Disk;
-use crate::life::{Model, build, components, key, relation, text};
+use crate::life::{Model, build, components, extraction, key, relation, text};
 use crate::pipeline::{Letters, MODELS, unit_vector};
 use hedgerow::{EdgeKind, Embed, Env, ExpandOptions, QueryError, Question, Quiet, Snapshot, Store, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,6 +150,9 @@ fn compare_walk(snapshot: &Snapshot, model: &Model) -> Result<(), String> {
         }
         for added in &held.relations {
             pair(relation(*added).0, relation(*added).1);
+        }
+        if let Some(seen) = held.extraction.and_then(|found| extraction(found).3) {
+            pair("Alice", seen);
         }
     }
     let mut reached = BTreeSet::from(["alice".to_owned()]);

@@ -2,7 +2,9 @@
 
 use crate::numbers::Numbers;
 use crate::pipeline::{PIPELINE, document, unit_vector};
-use hedgerow::{Batch, CommitError, EdgeError, EdgeRules, Quiet, Store, Target, triple};
+use hedgerow::{
+    Batch, CommitError, EdgeError, EdgeRules, Quiet, StagedEntity, StagedExtraction, Store, Target, triple,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is done to the document with a number.
@@ -16,6 +18,8 @@ pub enum Change {
     Relate(u8, u8),
     /// Its chunk gets another vector.
     Vector(u8, u8),
+    /// An extractor finds something else in its chunk.
+    Extract(u8, u8),
 }
 
 /// A step of a store's life: true as a whole or not at all.
@@ -40,6 +44,8 @@ pub struct Held {
     pub relations: BTreeSet<u8>,
     /// Number of the vector that was set.
     pub vector: Option<u8>,
+    /// Number of the extraction that was set.
+    pub extraction: Option<u8>,
 }
 
 /// Documents by number.
@@ -80,6 +86,29 @@ pub fn components(number: u8) -> [f32; 2] {
     [[0.6, 0.8], [0.8, 0.6], [-1.0, 0.2], [0.0, -1.0]][usize::from(number % 4)]
 }
 
+/// What an extractor finds: a name, its type, what it is, and whom Alice sees there, if anyone.
+#[must_use]
+pub fn extraction(number: u8) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
+    [
+        ("Carol", "person", "someone in Ely", Some("Carol")),
+        ("Quay", "", "", None),
+        ("BRIDGE", "structure", "an old one", Some("Mill")),
+        ("", "", "", None),
+    ][usize::from(number % 4)]
+}
+
+fn extract(batch: &mut Batch, number: u8, found: u8) {
+    let (name, kind, description, seen) = extraction(found);
+    let (extractor, model) = ("reader".to_owned(), format!("reader-{}", found % 3));
+    let entity = StagedEntity::new(name, kind).ok();
+    let entities =
+        entity.map(|entity| StagedEntity { description: description.to_owned(), range: 0..found.into(), ..entity });
+    let relations = seen.and_then(|seen| triple(("Alice", ""), "sees", (seen, "thing"), 0.5).ok());
+    let (entities, relations) = (entities.into_iter().collect(), relations.into_iter().collect());
+    let extraction = StagedExtraction { extractor, model, entities, relations };
+    batch.set_extraction(Target { document: key(number), chunk: Some(0) }, extraction);
+}
+
 fn relate(batch: &mut Batch, number: u8, added: u8) {
     let (subject, object, weight) = relation(added);
     if let Ok(relation) = triple((subject, ""), "knows", (object, "person"), weight) {
@@ -96,21 +125,22 @@ pub fn steps(seed: u64) -> Vec<Step> {
         0..=5 => Change::Put(draw(5), draw(5)),
         6 | 7 => Change::Delete(draw(5)),
         8 => Change::Relate(draw(5), draw(4)),
+        10 => Change::Extract(draw(5), draw(4)),
         _ => Change::Vector(draw(5), draw(4)),
     };
     let mut commit = |kinds: &[u8]| Step::Commit(kinds.iter().map(|kind| change(*kind)).collect());
     let mut steps = vec![
         commit(&[0, 0, 0]),
         Step::Refresh,
-        commit(&[0, 8]),
-        commit(&[9, 0]),
+        commit(&[0, 8, 10]),
+        commit(&[9, 0, 10]),
         Step::Edges,
         commit(&[6, 9]),
-        commit(&[0, 8, 9]),
+        commit(&[0, 8, 9, 10]),
         Step::Refresh,
         commit(&[0, 6]),
         Step::Compact,
-        commit(&[8, 9]),
+        commit(&[8, 9, 10]),
         Step::Refresh,
     ];
     if seed % 3 == 1 {
@@ -145,6 +175,9 @@ pub fn changed(model: &Model, changes: &[Change]) -> Model {
             Change::Vector(number, vector) => {
                 after.get_mut(&number).map(|held| held.vector.replace(vector));
             }
+            Change::Extract(number, found) => {
+                after.get_mut(&number).map(|held| held.extraction.replace(found));
+            }
             _ => {}
         }
     }
@@ -167,6 +200,7 @@ fn batch(store: &Store, after: &Model, changes: &[Change]) -> Batch {
     for change in changes {
         match *change {
             Change::Relate(number, added) if after.contains_key(&number) => relate(&mut batch, number, added),
+            Change::Extract(number, found) if after.contains_key(&number) => extract(&mut batch, number, found),
             Change::Vector(number, vector) if after.contains_key(&number) => {
                 batch.set_vector(Target { document: key(number), chunk: None }, unit_vector(&components(vector)));
             }
@@ -208,6 +242,7 @@ pub fn build(store: &Store, model: &Model) -> Result<(), CommitError> {
     for (number, held) in model {
         all.extend(held.relations.iter().map(|relation| Change::Relate(*number, *relation)));
         all.extend(held.vector.map(|vector| Change::Vector(*number, vector)));
+        all.extend(held.extraction.map(|found| Change::Extract(*number, found)));
     }
     live(store, &Model::new(), &Step::Commit(all)).map(|_| ())
 }

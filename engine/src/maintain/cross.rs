@@ -33,6 +33,7 @@ pub(super) fn problems(
         sections(segment, &file, &mut found);
         check(metadata(segment, &file, &mut found), &mut found)?;
         check(sources(snapshot, segment, &file, &mut found), &mut found)?;
+        check(extracted(snapshot, segment, &file, &mut found), &mut found)?;
         check(vectors(segment, &file, &mut models, &mut found), &mut found)?;
         check(lengths(segment, &file, &mut found), &mut found)?;
     }
@@ -104,6 +105,21 @@ fn sections(segment: &Segment, file: &str, found: &mut Findings) {
     for kind in segment.file().sections().filter(|kind| *kind >= SectionKind::LinkEntities) {
         found.add(file, "has a section that no segment has", || format!("section {}", kind.name()));
     }
+}
+
+/// Places of extracted entities lie inside the text. Extractions that a compaction left behind with their documents don't
+/// count.
+fn extracted(snapshot: &Snapshot, segment: &Segment, file: &str, found: &mut Findings) -> Result<(), Damage> {
+    for (number, row) in segment.extracted()?.iter().enumerate() {
+        let chunk = segment.extraction(usize::try_from(row.extraction).unwrap_or(usize::MAX))?.chunk;
+        let Ok(document) = snapshot.chunk(chunk).and_then(|chunk| chunk.document()) else { continue };
+        if row.end > document.text_bytes() {
+            found.add(file, "has an extracted entity outside its document's text", || {
+                segment.file().place(SectionKind::Extracted, number)
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Places of evidence lie inside the text, and its chunk belongs to its document. Sources that a compaction left behind

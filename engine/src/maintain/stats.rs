@@ -6,6 +6,7 @@ use crate::projection::Links;
 use crate::snapshot::{Bounded, Snapshot, Space};
 use hedgerow_format::Key;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a generation holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,6 +31,8 @@ pub struct Stats {
     pub definitions: u64,
     /// Vector spaces.
     pub spaces: Vec<SpaceStats>,
+    /// What extractors have read.
+    pub extractions: Vec<ExtractionStats>,
     /// Similarity edges.
     pub edges: Vec<EdgeStats>,
     /// Segments.
@@ -53,6 +56,17 @@ pub struct SpaceStats {
     pub dimensions: usize,
     /// Vectors that count.
     pub vectors: u64,
+}
+
+/// The chunks that an extractor has read with one model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExtractionStats {
+    /// Name of the extractor.
+    pub extractor: String,
+    /// Identity of the model and of what it was told.
+    pub model: String,
+    /// Live chunks.
+    pub chunks: u64,
 }
 
 /// Similarity edges of a space, as their report says.
@@ -99,6 +113,19 @@ impl Bounded<'_> {
         self.fingerprint_while(&|| self.guard.poll())
     }
 
+    fn count_extractions(&self) -> Result<Vec<ExtractionStats>, QueryError> {
+        let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for segment in self.segments() {
+            self.guard.poll()?;
+            self.for_each_extraction(segment, |_, view| *counts.entry((view.extractor, view.model)).or_default() += 1)?;
+        }
+        let counted = |((extractor, model), chunks): ((&str, &str), u64)| {
+            let (extractor, model) = (extractor.to_owned(), model.to_owned());
+            ExtractionStats { extractor, model, chunks }
+        };
+        Ok(counts.into_iter().map(counted).collect())
+    }
+
     /// See [`Snapshot::stats`](crate::Snapshot::stats).
     ///
     /// # Errors
@@ -125,6 +152,7 @@ impl Bounded<'_> {
         stats.spaces = self.spaces()?.iter().cloned().map(space).collect();
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
+        stats.extractions = self.count_extractions()?;
         if let Some(links) = self.links() {
             count_links(links, &mut stats, &self.guard)?;
         }

@@ -114,27 +114,30 @@ fn search(
     Ok(found)
 }
 
-/// Ends of relations count as mentions of the chunks that are evidence.
+/// Ends of relations count as mentions of the chunks that are evidence, and entities of extractions in theirs.
 fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32, u32)>, Damage> {
     let mut mentions = Vec::new();
     for segment in snapshot.segments() {
         for relation in segment.relations()?.iter() {
             let ends = [relation.subject, relation.object].map(EntitySlot);
-            for source in segment.evidence(&relation)? {
-                if source.chunk == NO_CHUNK || !snapshot.is_live(ChunkId(source.chunk)) {
-                    continue;
-                }
+            for source in snapshot.evidence(segment, &relation)?.filter(|source| source.chunk != NO_CHUNK) {
                 for end in ends {
                     let key = Key(segment.entity(end)?.key);
                     mentions.extend(candidates.find(key).map(|slot| (source.chunk, slot)));
                 }
             }
         }
+        for (entity, row) in (0..).map(EntitySlot).zip(segment.entities()?.iter()) {
+            for found in snapshot.extracted(segment, entity)? {
+                let (chunk, _) = found?;
+                mentions.extend(candidates.find(Key(row.key)).map(|slot| (chunk.0, slot)));
+            }
+        }
     }
     Ok(mentions)
 }
 
-/// The rows of a segment's spellings that a live chunk or a live source of a relation uses.
+/// The rows of a segment's spellings that a live chunk, a live source of a relation or an extraction uses.
 fn live_spellings(snapshot: &Snapshot, segment: &Segment) -> Result<RoaringBitmap, Damage> {
     let mut live = RoaringBitmap::new();
     if !snapshot.has_dead() {
@@ -145,9 +148,13 @@ fn live_spellings(snapshot: &Snapshot, segment: &Segment) -> Result<RoaringBitma
         live.extend(segment.mentions(chunk)?.map(|mention| mention.spelling));
     }
     for relation in segment.relations()?.iter() {
-        let sources = segment.evidence(&relation)?;
-        let sources = sources.filter(|source| snapshot.is_live_document(DocumentId(source.document)));
+        let sources = snapshot.evidence(segment, &relation)?;
         live.extend(sources.flat_map(|source| [source.subject_spelling, source.object_spelling]));
+    }
+    for entity in (0..).map(EntitySlot).take(segment.entities()?.len()) {
+        for found in snapshot.extracted(segment, entity)? {
+            live.insert(found?.1.spelling);
+        }
     }
     Ok(live)
 }
@@ -249,8 +256,7 @@ impl<'s> Candidates<'s> {
 
     fn add_related(&mut self, snapshot: &Snapshot, segment: &Segment) -> Result<(), Damage> {
         for relation in segment.relations()?.iter() {
-            let mut sources = segment.evidence(&relation)?;
-            if !sources.any(|source| snapshot.is_live_document(DocumentId(source.document))) {
+            if snapshot.evidence(segment, &relation)?.next().is_none() {
                 continue;
             }
             for end in [relation.subject, relation.object].map(EntitySlot) {

@@ -2,6 +2,7 @@
 
 use crate::error::QueryError;
 use crate::query::{Node, node, rank};
+use crate::segment::ExtractionView;
 use crate::snapshot::Bounded;
 use hedgerow_format::segment::NO_CHUNK;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
@@ -59,16 +60,40 @@ pub enum Description {
         defines: Vec<String>,
         /// Similar chunks with their similarity, the most similar first.
         similar: Vec<(String, f32)>,
+        /// Which extractors have read it.
+        extractions: Vec<ExtractionLine>,
     },
     /// An entity.
     Entity {
         /// Its fields.
         #[serde(flatten)]
         entity: EntityLine,
+        /// What chunks say that it is, as extractors found it.
+        descriptions: Vec<DescriptionLine>,
         /// Its edges.
         #[serde(flatten)]
         edges: EntityEdges,
     },
+}
+
+/// An extractor that has read a chunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExtractionLine {
+    /// Its name.
+    pub extractor: String,
+    /// Identity of its model and of what that was told.
+    pub model: String,
+}
+
+/// What a chunk says that an entity is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct DescriptionLine {
+    /// Key of the chunk.
+    pub chunk: String,
+    /// Name of the extractor that found it.
+    pub extractor: String,
+    /// The description.
+    pub text: String,
 }
 
 /// An entity in a chunk.
@@ -164,7 +189,8 @@ impl Bounded<'_> {
                     mentioned_in: keys(&mentions)?,
                     relations: self.relation_lines(key, limit, false)?,
                 };
-                Ok(Description::Entity { entity: self.entity_line(key)?, edges })
+                let descriptions = self.description_lines(key, limit)?;
+                Ok(Description::Entity { entity: self.entity_line(key)?, descriptions, edges })
             }
         })
     }
@@ -295,7 +321,40 @@ impl Bounded<'_> {
             mentions: self.mention_lines(id, limit)?,
             defines: names(self.defined_by(id)?)?,
             similar,
+            extractions: self.extraction_lines(id, limit)?,
         })
+    }
+
+    fn extraction_lines(&self, id: ChunkId, limit: usize) -> Result<Vec<ExtractionLine>, QueryError> {
+        let found = self.extractions(id)?.into_iter().take(limit);
+        let line = |view: ExtractionView<'_>| {
+            self.guard.hold_bytes(LINE_BYTES)?;
+            Ok(ExtractionLine { extractor: view.extractor.to_owned(), model: view.model.to_owned() })
+        };
+        found.map(line).collect()
+    }
+
+    /// Descriptions of an entity, by chunk and extractor.
+    fn description_lines(&self, entity: Key, limit: usize) -> Result<Vec<DescriptionLine>, QueryError> {
+        let (mut lines, mut pace) = (BTreeSet::new(), self.guard.pace());
+        for segment in self.segments() {
+            let Some(slot) = segment.find_entity(entity)? else { continue };
+            for found in self.extracted(segment, slot)? {
+                pace.step()?;
+                let (chunk, row) = found?;
+                let text = segment.string(row.description)?;
+                if text.is_empty() {
+                    continue;
+                }
+                self.guard.hold_bytes(text.len() as u64 + LINE_BYTES)?;
+                let extractor = segment.extraction(EntitySlot(row.extraction).index())?.extractor.to_owned();
+                lines.insert(DescriptionLine { chunk: self.chunk(chunk)?.key()?, extractor, text: text.to_owned() });
+                if lines.len() > limit {
+                    lines.pop_last();
+                }
+            }
+        }
+        Ok(lines.into_iter().collect())
     }
 
     fn mention_lines(&self, id: ChunkId, limit: usize) -> Result<Vec<MentionLine>, QueryError> {
@@ -308,13 +367,34 @@ impl Bounded<'_> {
         let mut lines = Vec::new();
         for key in self.entities_in(id)? {
             let entity = self.entity_name(key)?.unwrap_or_default();
-            lines.push(MentionLine { entity, ranges: places.remove(&key).unwrap_or_default() });
+            let mut ranges = places.remove(&key).unwrap_or_default();
+            if ranges.is_empty() {
+                ranges.extend(self.extracted_place(id, key)?);
+            }
+            lines.push(MentionLine { entity, ranges });
         }
         // In the order of the text; names that only the corpus knows come last.
         let place = |line: &MentionLine| line.ranges.first().map_or(u32::MAX, |range| range.0);
         lines.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.entity.cmp(&b.entity)));
         lines.truncate(limit);
         Ok(lines)
+    }
+
+    /// Where an extraction of a chunk found an entity.
+    fn extracted_place(&self, chunk: ChunkId, entity: Key) -> Result<Option<(u32, u32)>, QueryError> {
+        let mut pace = self.guard.pace();
+        for segment in self.segments() {
+            let rows = segment.extractions_of(chunk)?;
+            let Some(slot) = segment.find_entity(entity)?.filter(|_| !rows.is_empty()) else { continue };
+            for found in self.extracted(segment, slot)? {
+                pace.step()?;
+                let (found_in, row) = found?;
+                if found_in == chunk && row.start < row.end {
+                    return Ok(Some((row.start, row.end)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Keys of all live entities, ascending.

@@ -4,7 +4,7 @@ use crate::error::QueryError;
 use crate::query::Node;
 use crate::snapshot::Bounded;
 use hedgerow_format::segment::{EvidenceRow, RelationRow};
-use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
+use hedgerow_format::{ChunkId, EntitySlot, Key};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -197,9 +197,7 @@ impl Bounded<'_> {
                 pace.step()?;
                 let label = segment.string(row.predicate)?.to_owned();
                 self.guard.hold_bytes(label.len() as u64 + RELATION_BYTES)?;
-                for source in
-                    segment.evidence(&row)?.filter(|source| self.is_live_document(DocumentId(source.document)))
-                {
+                for source in self.evidence(segment, &row)? {
                     pace.step()?;
                     self.guard.hold::<[EvidenceRow; 2]>(1)?;
                     let relation = found.entry((label.clone(), other, reversed)).or_default();

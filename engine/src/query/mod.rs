@@ -17,7 +17,10 @@ pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
 };
 pub use ask::{Question, Recipe, Sage, Strategy};
-pub use describe::{Description, DocumentLine, EntityEdges, EntityLine, Listing, MentionLine, RelationLine};
+pub use describe::{
+    Description, DescriptionLine, DocumentLine, EntityEdges, EntityLine, ExtractionLine, Listing, MentionLine,
+    RelationLine,
+};
 pub use expand::{ExpandOptions, Expansion, PathEdge, Reached};
 pub use graph::{Direction, EdgeKind};
 pub use node::Node;

@@ -72,7 +72,7 @@ impl Bounded<'_> {
         Ok(if self.is_live_entity(key)? { Some(key) } else { None })
     }
 
-    /// Whether a live chunk mentions an entity, or a live relation has it as an end.
+    /// Whether a live chunk mentions an entity, or a live relation has it as an end, or an extraction has it.
     pub(super) fn is_live_entity(&self, key: Key) -> Result<bool, QueryError> {
         if let Some(links) = self.links()
             && links.entry().facts == self.manifest().facts
@@ -89,12 +89,13 @@ impl Bounded<'_> {
                 }
             }
             for relation in segment.relations_from(slot)?.chain(segment.relations_to(slot)?) {
-                for source in segment.evidence(&relation)? {
-                    pace.step()?;
-                    if self.is_live_document(DocumentId(source.document)) {
-                        return Ok(true);
-                    }
+                pace.step()?;
+                if self.evidence(segment, &relation)?.next().is_some() {
+                    return Ok(true);
                 }
+            }
+            if self.extracted(segment, slot)?.next().transpose()?.is_some() {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -131,13 +132,15 @@ impl Bounded<'_> {
             }
         }
         for relation in segment.relations_from(entity)?.chain(segment.relations_to(entity)?) {
-            for source in segment.evidence(&relation)? {
+            for source in self.evidence(segment, &relation)? {
                 pace.step()?;
-                if self.is_live_document(DocumentId(source.document)) {
-                    let ends = [(relation.subject, source.subject_spelling), (relation.object, source.object_spelling)];
-                    rows.extend(ends.into_iter().filter(|end| end.0 == entity.0).map(|end| end.1));
-                }
+                let ends = [(relation.subject, source.subject_spelling), (relation.object, source.object_spelling)];
+                rows.extend(ends.into_iter().filter(|end| end.0 == entity.0).map(|end| end.1));
             }
+        }
+        for found in self.extracted(segment, entity)? {
+            pace.step()?;
+            rows.insert(found?.1.spelling);
         }
         Ok(rows)
     }

@@ -1,8 +1,9 @@
 //! Writes a segment from staged documents and from rows about older ones.
 
 use crate::planted::{Planted, planted};
+use crate::segment::extraction;
 use crate::segment::graph::Graph;
-use crate::segment::{Numbered, StagedChunk, StagedRelation, Strings};
+use crate::segment::{Numbered, OverlayExtraction, StagedChunk, StagedRelation, Strings};
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::{ChunkRow, DeadVectorRow, DocumentRow, SegmentShape, SpaceRow, TermRow};
@@ -52,13 +53,19 @@ pub struct Overlay {
     pub vectors: Vec<OverlayVector>,
     /// Vectors that no longer count: space and chunk.
     pub dead_vectors: Vec<(String, ChunkId)>,
+    /// Extractions of older chunks.
+    pub extractions: Vec<OverlayExtraction>,
+    /// Extractions that no longer count: extractor and chunk.
+    pub dead_extractions: Vec<(String, ChunkId)>,
 }
 
 impl Overlay {
     /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { dead_documents, relations, vectors, dead_vectors } = self;
-        dead_documents.is_empty() && relations.is_empty() && vectors.is_empty() && dead_vectors.is_empty()
+        let Self { dead_documents, relations, vectors, dead_vectors, extractions, dead_extractions } = self;
+        let no_vectors = vectors.is_empty() && dead_vectors.is_empty();
+        let no_extractions = extractions.is_empty() && dead_extractions.is_empty();
+        dead_documents.is_empty() && relations.is_empty() && no_vectors && no_extractions
     }
 }
 
@@ -120,7 +127,9 @@ pub fn build<W: Write>(out: W, identity: FileIdentity, content: &Content) -> io:
     }
     file.section(SectionKind::DeadVectors, &rows.dead_vectors)?;
     write_ids(&mut file, content)?;
-    file.section(SectionKind::Spellings, &rows.spellings)?;
+    for (kind, bytes) in &rows.last {
+        file.section(*kind, bytes)?;
+    }
     file.finish()
 }
 
@@ -134,7 +143,8 @@ struct Rows<'a> {
     documents: Vec<u8>,
     chunks: Vec<u8>,
     graph: Vec<(SectionKind, Vec<u8>)>,
-    spellings: Vec<u8>,
+    /// From spellings on.
+    last: Vec<(SectionKind, Vec<u8>)>,
     spaces: Vec<u8>,
     vector_chunks: Vec<u8>,
     /// Space, chunk id, components: in the order of the sections.
@@ -146,7 +156,7 @@ impl<'a> Rows<'a> {
     fn of(content: &'a Content) -> Result<Self, FormatError> {
         let mut strings = Strings::default();
         let (document_rows, chunk_rows) = documents_and_chunks(&mut strings, &content.documents)?;
-        let (graph, spellings) = Graph::of(content).sections(&mut strings)?;
+        let (graph, mut last) = Graph::of(content).sections(&mut strings)?;
         let (spaces, vector_chunks, vectors) = spaces(content, &mut strings)?;
         let mut dead: Vec<&(String, ChunkId)> = content.overlay.dead_vectors.iter().collect();
         dead.sort_unstable();
@@ -154,12 +164,13 @@ impl<'a> Rows<'a> {
         for (space, chunk) in dead {
             DeadVectorRow { space: strings.place(space)?, chunk: chunk.0 }.encode(&mut dead_vectors);
         }
+        last.push((SectionKind::DeadExtractions, extraction::dead_section(content, &mut strings)?));
         Ok(Self {
             strings: strings.into_bytes(),
             documents: document_rows,
             chunks: chunk_rows,
             graph,
-            spellings,
+            last,
             spaces,
             vector_chunks,
             vectors,

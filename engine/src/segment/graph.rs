@@ -1,12 +1,13 @@
 //! The graph sections of a segment: entities, how they are spelt, mentions and relations.
 
 use crate::segment::build::{Content, count, limit};
-use crate::segment::{Numbered, StagedMention, StagedRelation, Strings};
+use crate::segment::extraction::{self, Placed};
+use crate::segment::{Numbered, StagedEntity, StagedMention, StagedRelation, Strings};
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::{
-    EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow, SpellingRow, mention_flags,
+    EntityRow, EvidenceRow, MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SpellingRow, mention_flags,
 };
-use hedgerow_format::{DocumentId, FormatError, Key, Record, TextRef, name};
+use hedgerow_format::{DocumentId, FormatError, Key, Record, name};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -15,10 +16,12 @@ struct Source<'a> {
     relation: &'a StagedRelation,
     document: u32,
     chunk: u32,
+    /// Row of its extraction.
+    extraction: u32,
 }
 
-/// The sections but the last, which belongs behind others, and the last: spellings.
-type GraphSections = (Vec<(SectionKind, Vec<u8>)>, Vec<u8>);
+/// Sections with their bytes, ascending by kind.
+type Sections = Vec<(SectionKind, Vec<u8>)>;
 
 /// Entities, mentions and relations of a segment.
 #[derive(Default)]
@@ -28,6 +31,8 @@ pub(super) struct Graph<'a> {
     /// One list a chunk, ascending by key.
     mentions: Vec<Vec<&'a StagedMention>>,
     sources: Vec<Source<'a>>,
+    /// In the order of their rows.
+    extractions: Vec<Placed<'a>>,
 }
 
 impl<'a> Graph<'a> {
@@ -36,7 +41,7 @@ impl<'a> Graph<'a> {
         for Numbered { id: DocumentId(document), first_chunk, document: staged } in &content.documents {
             let document = *document;
             for relation in &staged.relations {
-                graph.add_source(Source { relation, document, chunk: NO_CHUNK });
+                graph.add_source(Source { relation, document, chunk: NO_CHUNK, extraction: NO_EXTRACTION });
             }
             for (chunk_id, chunk) in (first_chunk.0..).zip(&staged.chunks) {
                 graph.spellings.extend(chunk.mentions.iter().map(StagedMention::spelling));
@@ -44,13 +49,21 @@ impl<'a> Graph<'a> {
                 mentions.sort_by_key(|mention| mention.key);
                 graph.mentions.push(mentions);
                 for relation in &chunk.relations {
-                    graph.add_source(Source { relation, document, chunk: chunk_id });
+                    graph.add_source(Source { relation, document, chunk: chunk_id, extraction: NO_EXTRACTION });
                 }
             }
         }
         for found in &content.overlay.relations {
             let chunk = found.chunk.map_or(NO_CHUNK, |chunk| chunk.0);
-            graph.add_source(Source { relation: &found.relation, document: found.document.0, chunk });
+            let document = found.document.0;
+            graph.add_source(Source { relation: &found.relation, document, chunk, extraction: NO_EXTRACTION });
+        }
+        graph.extractions = extraction::placed(content);
+        for (row, Placed { document, chunk, extraction }) in (0_u32..).zip(graph.extractions.clone()) {
+            graph.spellings.extend(extraction.entities.iter().map(StagedEntity::spelling));
+            for relation in &extraction.relations {
+                graph.add_source(Source { relation, document, chunk, extraction: row });
+            }
         }
         graph
     }
@@ -61,7 +74,8 @@ impl<'a> Graph<'a> {
         self.sources.push(source);
     }
 
-    pub(super) fn sections(mut self, strings: &mut Strings) -> Result<GraphSections, FormatError> {
+    /// The sections from entities to evidence, and those from spellings on, between which others stand.
+    pub(super) fn sections(mut self, strings: &mut Strings) -> Result<(Sections, Sections), FormatError> {
         count(self.spellings.len(), "the number of spellings")?;
         let numbers = Numbers::of(std::mem::take(&mut self.spellings));
         let (mut entity_rows, mut spelling_rows) = (Vec::new(), Vec::new());
@@ -73,7 +87,7 @@ impl<'a> Graph<'a> {
                 continue;
             };
             let (name, kind) = (strings.place(best.1)?, strings.place(best.2)?);
-            EntityRow { key: best.0.0, name, kind, description: TextRef::default() }.encode(&mut entity_rows);
+            EntityRow { key: best.0.0, name, kind }.encode(&mut entity_rows);
             for (_, name, kind) in group {
                 SpellingRow { entity, name: strings.place(name)?, kind: strings.place(kind)? }
                     .encode(&mut spelling_rows);
@@ -83,10 +97,12 @@ impl<'a> Graph<'a> {
         sections.extend(self.mention_sections(&numbers)?);
         let sources = std::mem::take(&mut self.sources);
         sections.extend(relation_sections(sources, &numbers, strings)?);
-        Ok((sections, spelling_rows))
+        let mut last = vec![(SectionKind::Spellings, spelling_rows)];
+        last.extend(extraction::sections(&self.extractions, &numbers, strings)?);
+        Ok((sections, last))
     }
 
-    fn mention_sections(&self, numbers: &Numbers<'_>) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {
+    fn mention_sections(&self, numbers: &Numbers<'_>) -> Result<Sections, FormatError> {
         let (mut rows, mut ranges, mut first_range) = (Vec::new(), Vec::new(), 0_u32);
         let mut pairs = Vec::new();
         for (chunk, mentions) in (0_u32..).zip(&self.mentions) {
@@ -118,7 +134,7 @@ impl<'a> Graph<'a> {
 }
 
 /// Slots of entities and rows of spellings.
-struct Numbers<'a> {
+pub(super) struct Numbers<'a> {
     /// Ascending.
     entities: Vec<Key>,
     /// Ascending.
@@ -133,11 +149,16 @@ impl<'a> Numbers<'a> {
         Self { entities, spellings }
     }
 
-    fn entity(&self, key: Key) -> u32 {
+    pub(super) fn entity(&self, key: Key) -> u32 {
         number(self.entities.binary_search(&key))
     }
 
-    fn spelling(&self, spelling: (Key, &str, &str)) -> u32 {
+    /// How many of `slots` name each entity.
+    pub(super) fn lengths(&self, slots: impl Iterator<Item = u32>) -> Vec<usize> {
+        lengths(slots, self.entities.len())
+    }
+
+    pub(super) fn spelling(&self, spelling: (Key, &str, &str)) -> u32 {
         number(self.spellings.binary_search(&spelling))
     }
 }
@@ -150,7 +171,7 @@ fn relation_sections(
     mut sources: Vec<Source<'_>>,
     numbers: &Numbers<'_>,
     strings: &mut Strings,
-) -> Result<Vec<(SectionKind, Vec<u8>)>, FormatError> {
+) -> Result<Sections, FormatError> {
     // Slots ascend by key, so the order by keys is the order by slots.
     let order = |source: &Source<'_>| {
         let relation = source.relation;
@@ -162,6 +183,7 @@ fn relation_sections(
             source.chunk,
             (relation.range.start, relation.range.end, relation.weight.to_bits()),
             (numbers.spelling(relation.subject.spelling()), numbers.spelling(relation.object.spelling())),
+            source.extraction,
         )
     };
     sources.sort_by_cached_key(order);
@@ -183,8 +205,8 @@ fn relation_sections(
             let weight = source.relation.weight;
             let subject_spelling = numbers.spelling(source.relation.subject.spelling());
             let object_spelling = numbers.spelling(source.relation.object.spelling());
-            let Source { document, chunk, .. } = *source;
-            EvidenceRow { document, chunk, weight, start, end, subject_spelling, object_spelling }
+            let Source { document, chunk, extraction, .. } = *source;
+            EvidenceRow { document, chunk, weight, start, end, subject_spelling, object_spelling, extraction }
                 .encode(&mut evidence);
         }
         out.push((subject, row));
@@ -203,7 +225,7 @@ fn relation_sections(
 }
 
 /// Offsets of a CSR from the lengths of its rows.
-fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u8>, FormatError> {
+pub(super) fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u8>, FormatError> {
     let (mut bytes, mut end) = (0_u32.to_le_bytes().to_vec(), 0_usize);
     for length in lengths {
         end += length;
@@ -214,12 +236,18 @@ fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u8>, FormatError>
 
 /// A CSR of sorted pairs: offsets over `rows` rows, and targets.
 pub(crate) fn csr(pairs: &[(u32, u32)], rows: usize) -> Result<(Vec<u8>, Vec<u8>), FormatError> {
+    let lengths = lengths(pairs.iter().map(|(row, _)| *row), rows);
+    let targets = pairs.iter().flat_map(|pair| pair.1.to_le_bytes()).collect();
+    Ok((offsets(lengths.into_iter())?, targets))
+}
+
+/// How often each of `rows` rows is named.
+fn lengths(named: impl Iterator<Item = u32>, rows: usize) -> Vec<usize> {
     let mut lengths = vec![0; rows];
-    for (row, _) in pairs {
-        if let Some(length) = usize::try_from(*row).ok().and_then(|row| lengths.get_mut(row)) {
+    for row in named {
+        if let Some(length) = usize::try_from(row).ok().and_then(|row| lengths.get_mut(row)) {
             *length += 1;
         }
     }
-    let targets = pairs.iter().flat_map(|pair| pair.1.to_le_bytes()).collect();
-    Ok((offsets(lengths.into_iter())?, targets))
+    lengths
 }

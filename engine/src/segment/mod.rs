@@ -1,12 +1,14 @@
 //! One immutable file of facts: staged documents go in, views come out.
 
 mod build;
+mod extraction;
 mod graph;
 mod read;
 mod staged;
 mod strings;
 
 pub use build::{Content, Overlay, OverlayRelation, OverlayVector, build};
+pub use extraction::{ExtractionView, OverlayExtraction, StagedEntity, StagedExtraction};
 pub(crate) use graph::csr;
 pub(crate) use read::find_key;
 pub use read::{Postings, Segment, SpaceView};

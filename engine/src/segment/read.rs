@@ -424,19 +424,19 @@ impl Segment {
         found
     }
 
-    fn section(&self, kind: SectionKind) -> Result<&[u8], Damage> {
+    pub(super) fn section(&self, kind: SectionKind) -> Result<&[u8], Damage> {
         self.file.section(kind).map_err(|error| self.file.damage(error))
     }
 
-    fn u32s(&self, kind: SectionKind) -> Result<U32s<'_>, Damage> {
+    pub(super) fn u32s(&self, kind: SectionKind) -> Result<U32s<'_>, Damage> {
         self.file.u32s(kind).map_err(|error| self.file.damage(error))
     }
 
-    fn rows<R: Record>(&self, kind: SectionKind) -> Result<Rows<'_, R>, Damage> {
+    pub(super) fn rows<R: Record>(&self, kind: SectionKind) -> Result<Rows<'_, R>, Damage> {
         self.file.rows(kind).map_err(|error| self.file.damage(error))
     }
 
-    fn row<R: Record>(&self, kind: SectionKind, row: usize) -> Result<R, Damage> {
+    pub(super) fn row<R: Record>(&self, kind: SectionKind, row: usize) -> Result<R, Damage> {
         self.rows(kind)?.get(row).ok_or_else(|| self.no_row(kind, row))
     }
 

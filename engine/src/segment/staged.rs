@@ -1,6 +1,7 @@
 //! Documents as they wait for a commit: everything derived from them is there, nothing has an id.
 
 use crate::distance;
+use crate::segment::StagedExtraction;
 use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{ChunkId, DocumentId, Key, limits, name};
 use std::collections::BTreeSet;
@@ -84,13 +85,14 @@ impl StagedDocument {
     pub fn staged_bytes(&self) -> usize {
         let chunks = self.chunks.iter().map(|chunk| {
             let vectors: usize = chunk.vectors.iter().map(|vector| vector.components.len() * 4).sum();
-            chunk.terms.len() * 48 + chunk.mentions.len() * 96 + vectors + 256
+            let extracted: usize = chunk.extractions.iter().map(StagedExtraction::staged_bytes).sum();
+            chunk.terms.len() * 48 + chunk.mentions.len() * 96 + vectors + extracted + 256
         });
         self.text.len() + self.metadata.len() + chunks.sum::<usize>() + self.relations.len() * 128 + 512
     }
 }
 
-fn within(what: &str, length: usize, limit: usize) -> Result<(), String> {
+pub(super) fn within(what: &str, length: usize, limit: usize) -> Result<(), String> {
     if length <= limit { Ok(()) } else { Err(format!("{what} has {length} bytes, and may have {limit}")) }
 }
 
@@ -124,6 +126,8 @@ pub struct StagedChunk {
     pub length: u32,
     /// Its vectors, at most one a space.
     pub vectors: Vec<StagedVector>,
+    /// What extractors found in it beside that, at most one extraction an extractor.
+    pub extractions: Vec<StagedExtraction>,
 }
 
 impl StagedChunk {
@@ -150,6 +154,13 @@ impl StagedChunk {
             vector.check()?;
             if !spaces.insert(&vector.space) {
                 return Err(format!("there are two vectors in the space {}", vector.space));
+            }
+        }
+        let mut extractors = BTreeSet::new();
+        for extraction in &self.extractions {
+            extraction.check()?;
+            if !extractors.insert(&extraction.extractor) {
+                return Err(format!("there are two extractions by {}", extraction.extractor));
             }
         }
         self.relations.iter().try_for_each(StagedRelation::check)
@@ -179,7 +190,7 @@ impl StagedMention {
 }
 
 /// A relation with one source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StagedRelation {
     /// Where it starts.
     pub subject: StagedEnd,
@@ -216,7 +227,7 @@ impl StagedRelation {
 }
 
 /// An end of a relation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedEnd {
     /// Key of the entity.
     pub key: Key,

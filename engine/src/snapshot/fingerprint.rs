@@ -1,7 +1,7 @@
 //! A hash over the live content, whatever history led to it.
 
 use crate::error::Damage;
-use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedRelation};
+use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedExtraction, StagedRelation};
 use crate::snapshot::Snapshot;
 use hedgerow_format::Key;
 use rayon::prelude::*;
@@ -104,6 +104,24 @@ impl Hasher {
             }
         }
         self.relations(&chunk.relations);
+        let mut extractions: Vec<_> = chunk.extractions.iter().collect();
+        extractions.sort_by_key(|extraction| &extraction.extractor);
+        self.count(extractions.len());
+        for extraction in extractions {
+            self.extraction(extraction);
+        }
+    }
+
+    fn extraction(&mut self, extraction: &StagedExtraction) {
+        self.texts(&[&extraction.extractor, &extraction.model]);
+        let mut entities: Vec<_> = extraction.entities.iter().collect();
+        entities.sort_by_key(|entity| entity.key);
+        self.count(entities.len());
+        for entity in entities {
+            self.texts(&[&entity.name, &entity.kind, &entity.description]);
+            self.range(&entity.range);
+        }
+        self.relations(&extraction.relations);
     }
 
     fn relations(&mut self, relations: &[StagedRelation]) {

@@ -1,6 +1,7 @@
 //! One pinned generation: reads across segments, and skips what is dead.
 
 mod bounded;
+mod extractions;
 mod fingerprint;
 mod open;
 mod restage;
@@ -42,6 +43,8 @@ pub struct Snapshot {
     dead_chunks: RoaringBitmap,
     /// By space: chunks whose vectors in segments before the position no longer count.
     dead_vectors: BTreeMap<String, BTreeMap<ChunkId, usize>>,
+    /// By number of the segment's file: rows of its extractions that later segments replaced.
+    dead_extractions: BTreeMap<u64, RoaringBitmap>,
     faults: Faults,
     statistics: OnceLock<Statistics>,
     spaces: OnceLock<Vec<Space>>,
@@ -153,9 +156,9 @@ impl Snapshot {
         (features != 0).then_some(features)
     }
 
-    /// Whether any document was ever deleted or replaced.
+    /// Whether any document or extraction was ever deleted or replaced.
     pub(crate) fn has_dead(&self) -> bool {
-        !self.dead_documents.is_empty()
+        !self.dead_documents.is_empty() || !self.dead_extractions.is_empty()
     }
 
     /// Whether a document counts.
@@ -262,8 +265,8 @@ impl Snapshot {
         Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
     }
 
-    /// Rows of a segment that no longer count, and all of its rows: documents, chunks and vectors. Reads the chunk ids of
-    /// its vectors where vectors were replaced.
+    /// Rows of a segment that no longer count, and all of its rows: documents, chunks, vectors and extractions. Reads the
+    /// chunk ids of its vectors where vectors were replaced.
     pub(crate) fn dead_rows(&self, position: usize) -> Result<(u64, u64), Damage> {
         let Some(segment) = self.segments.get(position) else { return Ok((0, 0)) };
         let entry = segment.entry();
@@ -282,6 +285,8 @@ impl Snapshot {
             let here = |chunk: &ChunkId| view.chunks.position_of(chunk.0).is_some();
             dead += replaced.filter(|(chunk, before)| position < **before && here(chunk)).count() as u64;
         }
+        rows += segment.extractions()? as u64;
+        dead += self.replaced_extractions(segment);
         Ok((dead, rows))
     }
 
@@ -290,6 +295,11 @@ impl Snapshot {
         let Some(segment) = self.segments.get(position) else { return Ok(false) };
         if self.dead_rows(position)?.0 > 0 {
             return Ok(true);
+        }
+        for row in 0..segment.extractions()? {
+            if !self.is_live(segment.extraction(row)?.chunk) {
+                return Ok(true);
+            }
         }
         for relation in segment.relations()?.iter() {
             if segment.evidence(&relation)?.any(|source| !self.is_live_document(DocumentId(source.document))) {

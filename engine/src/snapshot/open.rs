@@ -92,6 +92,7 @@ impl Snapshot {
             dead_documents: RoaringBitmap::new(),
             dead_chunks: RoaringBitmap::new(),
             dead_vectors: BTreeMap::new(),
+            dead_extractions: BTreeMap::new(),
             faults: Faults::default(),
             statistics: OnceLock::new(),
             spaces: OnceLock::new(),
@@ -141,6 +142,7 @@ impl Snapshot {
                 self.dead_vectors.entry(space.to_owned()).or_default().insert(chunk, position);
             }
         }
+        self.bury_extractions()?;
         let mut dead_chunks = RoaringBitmap::new();
         for segment in &self.segments {
             let (ids, range) = (segment.document_ids(), segment.entry().first_document..segment.entry().documents_end);

@@ -2,12 +2,13 @@
 
 use crate::error::Damage;
 use crate::segment::{
-    Numbered, Overlay, OverlayRelation, OverlayVector, Segment, StagedChunk, StagedDocument, StagedEnd, StagedMention,
-    StagedRelation, StagedVector,
+    Numbered, Overlay, OverlayExtraction, OverlayRelation, OverlayVector, Segment, StagedChunk, StagedDocument,
+    StagedEnd, StagedMention, StagedRelation, StagedVector,
 };
 use crate::snapshot::Snapshot;
-use hedgerow_format::segment::{DocumentRow, EvidenceRow, NO_CHUNK, RelationRow};
-use hedgerow_format::{ChunkId, ChunkSlot, DocumentId, Key};
+use crate::snapshot::extractions::{end, relation};
+use hedgerow_format::segment::{DocumentRow, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow};
+use hedgerow_format::{ChunkId, ChunkSlot, DocumentId};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub(crate) struct Restage<'s> {
     relations: HashMap<DocumentId, Vec<OverlayRelation>>,
     /// All vectors of the run, by chunk.
     vectors: HashMap<ChunkId, Vec<VectorRow<'s>>>,
+    /// Extractions by chunk: the overlay rows of the run.
+    extractions: HashMap<ChunkId, Vec<OverlayExtraction>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +41,15 @@ impl VectorRow<'_> {
 
 impl Snapshot {
     /// Gathers what the segments at `run` say about each other. Holds references to vectors, and copies of the relations
-    /// that were added to older documents.
+    /// and extractions that were added to older documents.
     pub(crate) fn restage(&self, run: Range<usize>) -> Result<Restage<'_>, Damage> {
         let mut relations: HashMap<DocumentId, Vec<OverlayRelation>> = HashMap::new();
+        let mut extractions: HashMap<ChunkId, Vec<OverlayExtraction>> = HashMap::new();
         for segment in self.segments().get(run.clone()).unwrap_or_default() {
-            let first = segment.entry().first_document;
+            let (first, first_chunk) = (segment.entry().first_document, segment.entry().first_chunk);
+            for found in self.staged_extractions(segment, |chunk| chunk.0 < first_chunk)? {
+                extractions.entry(found.chunk).or_default().push(found);
+            }
             self.for_each_source(segment, |row, source| {
                 if source.document < first {
                     let (relation, document) = (relation(segment, row, source)?, DocumentId(source.document));
@@ -56,37 +63,22 @@ impl Snapshot {
         self.for_each_vector_of(run.clone(), None, |view, chunk, components| {
             vectors.entry(chunk).or_default().push(VectorRow { space: view.name, model: view.model, components });
         })?;
-        Ok(Restage { snapshot: self, run, relations, vectors })
+        Ok(Restage { snapshot: self, run, relations, vectors, extractions })
     }
 
-    /// Calls `visit` with every live source of every relation of a segment.
+    /// Calls `visit` with every live source of every relation of a segment that is part of no extraction.
     fn for_each_source(
         &self,
         segment: &Segment,
         mut visit: impl FnMut(&RelationRow, &EvidenceRow) -> Result<(), Damage>,
     ) -> Result<(), Damage> {
         for row in segment.relations()?.iter() {
-            for source in segment.evidence(&row)?.filter(|source| self.is_live_document(DocumentId(source.document))) {
+            for source in self.evidence(segment, &row)?.filter(|source| source.extraction == NO_EXTRACTION) {
                 visit(&row, &source)?;
             }
         }
         Ok(())
     }
-}
-
-fn relation(segment: &Segment, row: &RelationRow, source: &EvidenceRow) -> Result<StagedRelation, Damage> {
-    Ok(StagedRelation {
-        subject: end(segment, source.subject_spelling)?,
-        predicate: segment.string(row.predicate)?.to_owned(),
-        object: end(segment, source.object_spelling)?,
-        weight: source.weight,
-        range: source.start..source.end,
-    })
-}
-
-fn end(segment: &Segment, spelling: u32) -> Result<StagedEnd, Damage> {
-    let (slot, name, kind) = segment.spelling(spelling)?;
-    Ok(StagedEnd { key: Key(segment.entity(slot)?.key), name: name.to_owned(), kind: kind.to_owned() })
 }
 
 impl Restage<'_> {
@@ -107,6 +99,11 @@ impl Restage<'_> {
             }
             Ok(())
         })?;
+        let mut extractions: HashMap<ChunkId, Vec<OverlayExtraction>> = HashMap::new();
+        let first_chunk = segment.entry().first_chunk;
+        for found in self.snapshot.staged_extractions(segment, |chunk| chunk.0 >= first_chunk)? {
+            extractions.entry(found.chunk).or_default().push(found);
+        }
         let mut terms = self.terms(segment)?;
         let mut documents = Vec::new();
         for run in self.snapshot.text_runs(segment)? {
@@ -118,6 +115,7 @@ impl Restage<'_> {
                 for (chunk, relation) in own.remove(&id).unwrap_or_default() {
                     numbered.add_relation(chunk, relation);
                 }
+                numbered.add_extractions(&extractions);
                 self.add_overlay(&mut numbered);
                 documents.push(numbered);
                 Ok::<(), Damage>(())
@@ -156,6 +154,7 @@ impl Restage<'_> {
                 components: row.components(),
             }));
         }
+        numbered.add_extractions(&self.extractions);
     }
 
     /// What the run says about documents of earlier segments.
@@ -174,11 +173,19 @@ impl Restage<'_> {
                 components: row.components(),
             }));
         }
+        for (_, found) in self.extractions.iter().filter(|(chunk, _)| chunk.0 < first.first_chunk) {
+            overlay.extractions.extend(found.iter().cloned());
+        }
         for segment in segments {
             overlay.dead_documents |= segment.dead_documents()?;
             for (space, chunk) in segment.dead_vectors()? {
                 if chunk.0 < first.first_chunk && self.snapshot.is_live(chunk) {
                     overlay.dead_vectors.push((space.to_owned(), chunk));
+                }
+            }
+            for (extractor, chunk) in segment.dead_extractions()? {
+                if chunk.0 < first.first_chunk && self.snapshot.is_live(chunk) {
+                    overlay.dead_extractions.push((extractor.to_owned(), chunk));
                 }
             }
         }
@@ -191,8 +198,10 @@ impl Restage<'_> {
             named.extend(overlay.dead_documents.range(range).filter(|id| ids.position(*id).is_some()));
         }
         overlay.dead_documents = named;
-        overlay.dead_vectors.sort_unstable();
-        overlay.dead_vectors.dedup();
+        for dead in [&mut overlay.dead_vectors, &mut overlay.dead_extractions] {
+            dead.sort_unstable();
+            dead.dedup();
+        }
         Ok(overlay)
     }
 }
@@ -223,10 +232,9 @@ fn document(
             heading: string(chunk.heading)?,
             metadata: string(chunk.metadata)?,
             mentions,
-            relations: Vec::new(),
             terms: terms.get_mut(slot).map(std::mem::take).unwrap_or_default(),
             length: lengths.get(slot).unwrap_or_default(),
-            vectors: Vec::new(),
+            ..StagedChunk::default()
         });
     }
     let document = StagedDocument {
@@ -244,6 +252,14 @@ fn document(
 }
 
 impl Numbered {
+    /// Gives extractions back to the chunks that they were made of.
+    fn add_extractions(&mut self, found: &HashMap<ChunkId, Vec<OverlayExtraction>>) {
+        for (id, chunk) in (self.first_chunk.0..).map(ChunkId).zip(&mut self.document.chunks) {
+            let found = found.get(&id).into_iter().flatten();
+            chunk.extractions.extend(found.map(|found| found.extraction.clone()));
+        }
+    }
+
     /// Gives a relation back to the chunk that says it, or to the document as a whole.
     fn add_relation(&mut self, chunk: u32, relation: StagedRelation) {
         let position = chunk.checked_sub(self.first_chunk.0).map(|position| ChunkSlot(position).index());

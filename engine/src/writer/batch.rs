@@ -1,6 +1,6 @@
 //! What becomes visible together.
 
-use crate::segment::{StagedDocument, StagedRelation, StagedVector};
+use crate::segment::{StagedDocument, StagedExtraction, StagedRelation, StagedVector};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Changes that are committed together. Its size is the memory that a commit takes.
@@ -10,6 +10,7 @@ pub struct Batch {
     pub(crate) deletions: BTreeSet<String>,
     pub(crate) relations: Vec<(Target, StagedRelation)>,
     pub(crate) vectors: Vec<(Target, StagedVector)>,
+    pub(crate) extractions: Vec<(Target, StagedExtraction)>,
     staged_bytes: usize,
 }
 
@@ -60,10 +61,19 @@ impl Batch {
         self.vectors.push((target, vector));
     }
 
+    /// Sets what an extractor found in a chunk: it takes the place of what the same extractor found there before. For a
+    /// whole document, it must have exactly one chunk.
+    pub fn set_extraction(&mut self, target: Target, extraction: StagedExtraction) {
+        self.staged_bytes += extraction.staged_bytes() + 128;
+        self.extractions.push((target, extraction));
+    }
+
     /// Whether it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty() && self.deletions.is_empty() && self.relations.is_empty() && self.vectors.is_empty()
+        let Self { documents, deletions, relations, vectors, extractions, staged_bytes: _ } = self;
+        let no_documents = documents.is_empty() && deletions.is_empty();
+        no_documents && relations.is_empty() && vectors.is_empty() && extractions.is_empty()
     }
 
     /// Bytes that it takes in memory, roughly.

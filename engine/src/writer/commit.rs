@@ -37,6 +37,8 @@ pub struct Committed {
     pub relations: u64,
     /// Vectors that were added by name, apart from those inside documents.
     pub vectors: u64,
+    /// Extractions that were set by chunk, apart from those inside documents.
+    pub extractions: u64,
     /// What was merged afterwards.
     pub merged: Compacted,
     /// Why nothing could be merged. The commit holds all the same.

@@ -1,5 +1,7 @@
 //! Turns a batch into what a segment holds: keys become ids, what is already true is left out.
 
+mod extractions;
+
 use crate::error::{CommitError, Damage};
 use crate::segment::{
     Content, Numbered, Overlay, OverlayRelation, OverlayVector, StagedDocument, StagedRelation, StagedVector,
@@ -7,7 +9,7 @@ use crate::segment::{
 use crate::snapshot::{DocumentView, Snapshot};
 use crate::writer::{Batch, Committed, Target};
 use hedgerow_format::manifest::Manifest;
-use hedgerow_format::segment::SegmentShape;
+use hedgerow_format::segment::{NO_CHUNK, NO_EXTRACTION, SegmentShape};
 use hedgerow_format::text::Codec;
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use std::collections::{BTreeMap, HashMap};
@@ -54,7 +56,7 @@ impl Resolved {
 
 /// Looks up all that the batch refers to.
 pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, CommitError> {
-    let Batch { documents, deletions, relations, vectors, .. } = batch;
+    let Batch { documents, deletions, relations, vectors, extractions, .. } = batch;
     let mut resolved = Resolved::default();
     let mut staged: BTreeMap<Key, StagedDocument> = BTreeMap::new();
     for name in deletions {
@@ -103,6 +105,7 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         spaces.check(&target.document, &vector)?;
         resolved.set_vector(snapshot, &mut staged, &target, vector)?;
     }
+    resolved.set_extractions(snapshot, &mut staged, extractions)?;
     resolved.counts.chunks = staged.values().map(|document| document.chunks.len() as u64).sum();
     resolved.documents = staged.into_values().collect();
     Ok(resolved)
@@ -112,6 +115,19 @@ fn unknown(target: &Target) -> CommitError {
     match target.chunk {
         Some(ordinal) => CommitError::UnknownKey { what: "chunk", key: format!("{}#{ordinal}", target.document) },
         None => CommitError::UnknownKey { what: "document", key: target.document.clone() },
+    }
+}
+
+/// Position of the chunk that a target names; a document stands for its only chunk.
+fn one_chunk(target: &Target, chunks: usize) -> Result<usize, CommitError> {
+    match ordinal(target) {
+        Some(chunk) if chunk < chunks => Ok(chunk),
+        None if chunks == 1 => Ok(0),
+        None => Err(CommitError::UnknownKey {
+            what: "the only chunk of the document",
+            key: format!("{} (it has {chunks} chunks; name one as KEY#N)", target.document),
+        }),
+        Some(_) => Err(unknown(target)),
     }
 }
 
@@ -164,17 +180,8 @@ impl Resolved {
         target: &Target,
         vector: StagedVector,
     ) -> Result<(), CommitError> {
-        let pick = |chunks: usize| match ordinal(target) {
-            Some(chunk) if chunk < chunks => Ok(chunk),
-            None if chunks == 1 => Ok(0),
-            None => Err(CommitError::UnknownKey {
-                what: "the only chunk of the document",
-                key: format!("{} (it has {chunks} chunks; name one as KEY#N)", target.document),
-            }),
-            Some(_) => Err(unknown(target)),
-        };
         if let Some(document) = staged.get_mut(&Key::of_document(&target.document)) {
-            let chunk = pick(document.chunks.len())?;
+            let chunk = one_chunk(target, document.chunks.len())?;
             let Some(chunk) = document.chunks.get_mut(chunk) else { return Err(unknown(target)) };
             chunk.vectors.retain(|known| known.space != vector.space);
             chunk.vectors.push(vector);
@@ -182,7 +189,7 @@ impl Resolved {
             return Ok(());
         }
         let document = self.kept(snapshot, target)?;
-        let position = pick(document.chunks().count())?;
+        let position = one_chunk(target, document.chunks().count())?;
         let chunk = document.chunks().nth(position).ok_or_else(|| unknown(target))?;
         match known_vector(snapshot, chunk, &vector)? {
             Known::Same => return Ok(()),
@@ -211,7 +218,7 @@ fn same_source(a: &OverlayRelation, b: &OverlayRelation) -> bool {
 /// Whether the store already has this relation from this source.
 fn is_known(snapshot: &Snapshot, found: &OverlayRelation) -> Result<bool, Damage> {
     let relation = &found.relation;
-    let chunk = found.chunk.map_or(hedgerow_format::segment::NO_CHUNK, |chunk| chunk.0);
+    let chunk = found.chunk.map_or(NO_CHUNK, |chunk| chunk.0);
     for segment in snapshot.segments() {
         let ends = segment.find_entity(relation.subject.key)?.zip(segment.find_entity(relation.object.key)?);
         let Some((subject, object)) = ends else { continue };
@@ -219,7 +226,7 @@ fn is_known(snapshot: &Snapshot, found: &OverlayRelation) -> Result<bool, Damage
             if row.object != object.0 || segment.string(row.predicate)? != relation.predicate {
                 continue;
             }
-            for source in segment.evidence(&row)? {
+            for source in segment.evidence(&row)?.filter(|source| source.extraction == NO_EXTRACTION) {
                 let weighed = source.weight.to_bits() == relation.weight.to_bits();
                 let placed = source.start == relation.range.start && source.end == relation.range.end;
                 if source.document == found.document.0 && source.chunk == chunk && weighed && placed {

@@ -6,6 +6,9 @@ use crate::record::record;
 /// In an [`EvidenceRow`]: the evidence is the document as a whole.
 pub const NO_CHUNK: u32 = u32::MAX;
 
+/// In an [`EvidenceRow`]: the source is part of no extraction.
+pub const NO_EXTRACTION: u32 = u32::MAX;
+
 /// How an entity comes to stand in a chunk's mentions.
 pub mod mention_flags {
     /// At least one occurrence that is surely a name.
@@ -58,11 +61,10 @@ record! {
 
 record! {
     /// An entity that the segment's documents speak of.
-    EntityRow: 40 bytes {
+    EntityRow: 32 bytes {
         0 key: [u8; 16] = "Key: first 16 bytes of BLAKE3 of `entity`, a zero byte and the name key.";
         16 name: TextRef = "The best of its spellings.";
         24 kind: TextRef = "The best of their types; may be empty.";
-        32 description: TextRef = "What it is; may be empty.";
     }
 }
 
@@ -107,7 +109,7 @@ record! {
 
 record! {
     /// A source of a relation; its weight is the sum over the live ones.
-    EvidenceRow: 28 bytes {
+    EvidenceRow: 32 bytes {
         0 document: u32 = "Id of the document, of this segment or an earlier one.";
         4 chunk: u32 = "Id of the chunk, or 4,294,967,295 for the document as a whole.";
         8 weight: f32 = "Finite and above zero.";
@@ -115,6 +117,35 @@ record! {
         16 end: u32 = "One past the last byte; equal to `start` where unknown.";
         20 subject_spelling: u32 = "Row of `spellings` that the source writes the subject in.";
         24 object_spelling: u32 = "Row of `spellings` that the source writes the object in.";
+        28 extraction: u32 = "Row of `extractions` that the source is part of, or 4,294,967,295 for none.";
+    }
+}
+
+record! {
+    /// What an extractor found in a chunk, bound to it: its entities and relations name its row.
+    ExtractionRow: 20 bytes {
+        0 chunk: u32 = "Id of the chunk, of this segment or an earlier one.";
+        4 extractor: TextRef = "Name of the extractor; not empty.";
+        12 model: TextRef = "Identity of the model and of what it was told; may be empty.";
+    }
+}
+
+record! {
+    /// An entity of an extraction.
+    ExtractedRow: 24 bytes {
+        0 extraction: u32 = "Row of `extractions`.";
+        4 spelling: u32 = "Row of `spellings` that the extraction writes it in.";
+        8 description: TextRef = "What the chunk says that it is; may be empty.";
+        16 start: u32 = "First byte, in the document's text, of its name there.";
+        20 end: u32 = "One past the last byte; equal to `start` where unknown.";
+    }
+}
+
+record! {
+    /// An extraction of an earlier segment that no longer counts.
+    DeadExtractionRow: 12 bytes {
+        0 extractor: TextRef = "Name of the extractor.";
+        8 chunk: u32 = "Id of the chunk.";
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::record::to_usize;
 use crate::section::{SectionKind, Sections};
 use crate::segment::{
-    ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SegmentShape, SpaceRow, SpellingRow, TermRow, Terms, ids, mention_flags,
+    ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
+    MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SegmentShape, SpaceRow, SpellingRow, TermRow, Terms,
+    ids, mention_flags,
 };
 use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
 use crate::{FormatError, Rows, TextRef, limits};
@@ -20,7 +21,8 @@ pub fn validate<S: Sections>(segment: &S, shape: SegmentShape) -> Result<(), For
     checks().into_iter().try_for_each(|check| check(segment, shape))
 }
 
-/// What is wrong with each group of sections: documents and chunks, ids, text, mentions, relations, terms, vectors, tombstones.
+/// What is wrong with each group of sections: documents and chunks, ids, text, mentions, relations, extractions, terms,
+/// vectors, tombstones.
 /// The first finding of each group, so that damage in one does not hide what is wrong with another.
 pub fn findings<S: Sections>(segment: &S, shape: SegmentShape) -> Vec<FormatError> {
     checks().into_iter().filter_map(|check| check(segment, shape).err()).collect()
@@ -28,9 +30,9 @@ pub fn findings<S: Sections>(segment: &S, shape: SegmentShape) -> Vec<FormatErro
 
 type Check<S> = fn(&S, SegmentShape) -> Result<(), FormatError>;
 
-fn checks<S: Sections>() -> [Check<S>; 8] {
-    let ids = ids::validate;
-    [documents_and_chunks, ids, |file, _| text(file), entities_and_mentions, relations, terms, vectors, tombstones]
+fn checks<S: Sections>() -> [Check<S>; 9] {
+    let (ids, text): (Check<S>, Check<S>) = (ids::validate, |file, _| text(file));
+    [documents_and_chunks, ids, text, entities_and_mentions, relations, extractions, terms, vectors, tombstones]
 }
 
 fn broken(section: SectionKind, rule: &'static str, row: usize) -> FormatError {
@@ -155,7 +157,6 @@ fn entities_and_mentions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(
         let name = crate::name::name_key_text(file.string(entity.name)?);
         holds(crate::Key::of_entity(&name).0 == entity.key, "S-ENT-2")?;
         file.string(entity.kind)?;
-        file.string(entity.description)?;
     }
     let chunks = to_usize(shape.chunks);
     offsets(file, SectionKind::MentionOffsets, "S-MEN-1", chunks, mentions.len())?;
@@ -247,11 +248,46 @@ fn relations<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatErr
         next_evidence = end;
     }
     require(next_evidence == evidence.len(), SectionKind::Evidence, "S-REL-4", next_evidence)?;
+    let extractions = file.rows::<ExtractionRow>(SectionKind::Extractions)?;
     let SegmentShape { documents_end, chunks_end, .. } = shape;
     for (row, source) in evidence.iter().enumerate() {
         let known = source.document < documents_end && (source.chunk < chunks_end || source.chunk == NO_CHUNK);
         let weighed = source.weight.is_finite() && source.weight > 0.0 && source.start <= source.end;
         require(known && weighed, SectionKind::Evidence, "S-REL-5", row)?;
+        let extraction = extractions.get(to_usize(source.extraction));
+        let found_there = extraction.is_some_and(|extraction| extraction.chunk == source.chunk);
+        require(source.extraction == NO_EXTRACTION || found_there, SectionKind::Evidence, "S-REL-7", row)?;
+    }
+    Ok(())
+}
+
+fn extractions<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatError> {
+    let entities = file.rows::<EntityRow>(SectionKind::Entities)?;
+    let spellings = file.rows::<SpellingRow>(SectionKind::Spellings)?;
+    let extractions = file.rows::<ExtractionRow>(SectionKind::Extractions)?;
+    let extracted = file.rows::<ExtractedRow>(SectionKind::Extracted)?;
+    let mut before = None;
+    for (row, extraction) in extractions.iter().enumerate() {
+        let extractor = file.string(extraction.extractor)?;
+        file.string(extraction.model)?;
+        let order = Some((extraction.chunk, extractor));
+        let known = extraction.chunk < shape.chunks_end && !extractor.is_empty();
+        require(before < order && known, SectionKind::Extractions, "S-EXT-1", row)?;
+        before = order;
+    }
+    offsets(file, SectionKind::ExtractedOffsets, "S-EXT-2", entities.len(), extracted.len())?;
+    let by_entity = file.u32s(SectionKind::ExtractedOffsets)?;
+    for (slot, entity) in (0_u32..).zip(0..entities.len()) {
+        let mut before = None;
+        for row in by_entity.row(entity) {
+            let holds = |holds, rule| require(holds, SectionKind::Extracted, rule, row);
+            let found = extracted.get(row).ok_or_else(|| broken(SectionKind::Extracted, "S-EXT-2", row))?;
+            let known = to_usize(found.extraction) < extractions.len();
+            holds(before < Some(found.extraction) && known, "S-EXT-2")?;
+            before = Some(found.extraction);
+            holds(spells(spellings, found.spelling, slot) && found.start <= found.end, "S-EXT-3")?;
+            file.string(found.description)?;
+        }
     }
     Ok(())
 }
@@ -330,6 +366,10 @@ fn tombstones<S: Sections>(file: &S, shape: SegmentShape) -> Result<(), FormatEr
     for (row, dead) in file.rows::<DeadVectorRow>(SectionKind::DeadVectors)?.iter().enumerate() {
         file.string(dead.space)?;
         require(dead.chunk < shape.first_chunk, SectionKind::DeadVectors, "S-DEL-2", row)?;
+    }
+    for (row, dead) in file.rows::<DeadExtractionRow>(SectionKind::DeadExtractions)?.iter().enumerate() {
+        file.string(dead.extractor)?;
+        require(dead.chunk < shape.first_chunk, SectionKind::DeadExtractions, "S-DEL-3", row)?;
     }
     Ok(())
 }

@@ -157,10 +157,11 @@ fn step(input: &mut Input<'_>) -> Step {
 
 fn change(input: &mut Input<'_>) -> Change {
     let (kind, number, value) = (input.byte(), input.byte() % 6, input.byte());
-    match kind % 8 {
+    match kind % 9 {
         0..=3 => Change::Put(number, value % 5),
         4 | 5 => Change::Delete(number),
         6 => Change::Relate(number, value % 4),
+        7 => Change::Extract(number, value % 4),
         _ => Change::Vector(number, value % 4),
     }
 }

@@ -3,8 +3,8 @@
 use hedgerow_format::file::Whole;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
-    self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, MentionRow, NO_CHUNK, RangeRow, RelationRow,
-    SegmentShape, SpaceRow, SpellingRow, Terms,
+    self, ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
+    MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SegmentShape, SpaceRow, SpellingRow, Terms,
 };
 use hedgerow_format::text::TextView;
 use hedgerow_format::{FormatError, Record, Rows, TextRef};
@@ -14,7 +14,7 @@ type Part = fn(&Whole<'_>, SegmentShape) -> Result<(), Unread>;
 
 /// Reads everything; an error says what cannot be read.
 pub fn read(file: &Whole<'_>, shape: SegmentShape) -> Result<(), String> {
-    let parts: [Part; 7] = [documents, ids, entities, relations, terms, vectors, dead];
+    let parts: [Part; 8] = [documents, ids, entities, relations, extractions, terms, vectors, dead];
     // Each is read, whatever the ones before say.
     let read: Vec<Result<(), Unread>> = parts.iter().map(|part| part(file, shape)).collect();
     read.into_iter().collect::<Result<(), Unread>>().map_err(|Unread(reason)| reason)
@@ -81,7 +81,7 @@ fn spelled(spellings: &Rows<'_, SpellingRow>, row: u32) -> Result<(), Unread> {
 
 fn entities(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
     let rows = file.rows::<EntityRow>(SectionKind::Entities)?;
-    rows.iter().try_for_each(|row| strings(file, [row.name, row.kind, row.description]))?;
+    rows.iter().try_for_each(|row| strings(file, [row.name, row.kind]))?;
     let spellings = file.rows::<SpellingRow>(SectionKind::Spellings)?;
     spellings.iter().try_for_each(|row| strings(file, [row.name, row.kind]))?;
     let mentions = file.rows::<MentionRow>(SectionKind::Mentions)?;
@@ -101,6 +101,30 @@ fn entities(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
     let chunks = (0..rows.len()).flat_map(|entity| mentioning.slice(by_entity.row(entity)).iter());
     let known = chunks.filter(|chunk| *chunk < shape.chunks).count();
     there((known == mentions.len()).then_some(()), "a mention by its entity")
+}
+
+fn extractions(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
+    let rows = file.rows::<ExtractionRow>(SectionKind::Extractions)?;
+    for row in rows.iter() {
+        strings(file, [row.extractor, row.model])?;
+        there((row.chunk < shape.chunks_end).then_some(()), "the chunk of an extraction")?;
+    }
+    let spellings = file.rows::<SpellingRow>(SectionKind::Spellings)?;
+    let extracted = file.rows::<ExtractedRow>(SectionKind::Extracted)?;
+    for row in extracted.iter() {
+        strings(file, [row.description])?;
+        spelled(&spellings, row.spelling)?;
+        there(rows.get(row.extraction as usize), "the extraction of an entity")?;
+    }
+    let entities = file.rows::<EntityRow>(SectionKind::Entities)?.len();
+    let by_entity = file.u32s(SectionKind::ExtractedOffsets)?;
+    let seen: usize = (0..entities).map(|entity| by_entity.row(entity).len()).sum();
+    there((seen == extracted.len()).then_some(()), "an extracted entity by its entity")?;
+    for source in file.rows::<EvidenceRow>(SectionKind::Evidence)?.iter() {
+        let known = source.extraction == NO_EXTRACTION || rows.get(source.extraction as usize).is_some();
+        there(known.then_some(()), "the extraction of a source")?;
+    }
+    Ok(())
 }
 
 fn relations(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
@@ -179,6 +203,9 @@ fn dead(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
     there(dead.max().is_none_or(|last| last < shape.first_document).then_some(()), "a dead document")?;
     for row in file.rows::<DeadVectorRow>(SectionKind::DeadVectors)?.iter() {
         strings(file, [row.space])?;
+    }
+    for row in file.rows::<DeadExtractionRow>(SectionKind::DeadExtractions)?.iter() {
+        strings(file, [row.extractor])?;
     }
     Ok(())
 }

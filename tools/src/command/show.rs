@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{Bounded, Description, EntityEdges, EntityLine, MentionLine};
+use hedgerow::{Bounded, Description, DescriptionLine, EntityEdges, EntityLine, MentionLine};
 use serde_json::{Map, Value};
 
 use crate::command::bounds::Bounds;
@@ -60,7 +60,20 @@ fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Re
             field(out, "fingerprint", fingerprint)?;
             list(out, "chunks", chunks, limit)
         }
-        Description::Chunk { key, document, kind, heading, metadata, start, end, text, mentions, defines, similar } => {
+        Description::Chunk {
+            key,
+            document,
+            kind,
+            heading,
+            metadata,
+            start,
+            end,
+            text,
+            mentions,
+            defines,
+            similar,
+            extractions,
+        } => {
             rule(out, &format!("chunk {}", plain(key)))?;
             let place = format!("{document}, bytes {}–{}", grouped((*start).into()), grouped((*end).into()));
             field(out, "document", &place)?;
@@ -75,19 +88,32 @@ fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Re
             let similar = similar.into_iter();
             let similar: Vec<String> = similar.map(|(key, weight)| format!("{} {key}", decimal(*weight, 2))).collect();
             list(out, "similar", &similar, limit)?;
+            let read = extractions.iter().map(|read| format!("{} ({})", read.extractor, read.model));
+            list(out, "read by", &read.collect::<Vec<_>>(), limit)?;
             writeln!(out)?;
             for line in wrap(text, width() - 2) {
                 writeln!(out, "{}", format!("│ {line}").trim_end())?;
             }
             Ok(())
         }
-        Description::Entity { entity, edges } => self::entity(out, entity, edges, limit),
+        Description::Entity { entity, descriptions, edges } => self::entity(out, entity, descriptions, edges, limit),
     }
 }
 
-fn entity(out: &mut dyn Write, entity: &EntityLine, edges: &EntityEdges, limit: usize) -> io::Result<()> {
+fn entity(
+    out: &mut dyn Write,
+    entity: &EntityLine,
+    descriptions: &[DescriptionLine],
+    edges: &EntityEdges,
+    limit: usize,
+) -> io::Result<()> {
     rule(out, &format!("entity {}", plain(&entity.name)))?;
     given(out, "type", &entity.kind)?;
+    let mut name = "it is";
+    for description in descriptions {
+        field(out, name, &format!("{} ({})", plain(&description.text), plain(&description.chunk)))?;
+        name = "";
+    }
     let mentions = counted(entity.mentions, "chunk mentions it", "chunks mention it");
     let definitions = counted(entity.definitions, "defines it", "define it");
     field(out, "counts", &format!("{mentions}, {definitions}"))?;

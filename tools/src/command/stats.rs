@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hedgerow::{EdgeStats, Stats};
 
 use crate::command::bounds::Bounds;
-use crate::command::render::layout::{byte_size, counted, decimal, grouped};
+use crate::command::render::layout::{byte_size, counted, decimal, grouped, plain};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -49,6 +49,10 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         let vectors = counted(space.vectors, "vector", "vectors");
         let made = format!("{} components, made by {}", space.dimensions, space.model);
         field(out, "vectors", &format!("{}: {vectors} of {made}", space.name))?;
+    }
+    for read in &stats.extractions {
+        let chunks = counted(read.chunks, "chunk", "chunks");
+        field(out, "extracted", &format!("{}: {chunks} by {}", plain(&read.extractor), plain(&read.model)))?;
     }
     for edges in &stats.edges {
         similarity(out, edges)?;

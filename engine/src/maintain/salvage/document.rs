@@ -53,6 +53,7 @@ impl Readings<'_> {
             ("relations", Extras::add_relations(&ids, relations, &mut document)),
             ("vectors", extras.add_vectors(self.parts, &ids, &mut document)),
         ];
+        extras.extractions.add_to(&ids, &mut document);
         for (what, count) in missing.into_iter().filter(|(_, count)| *count > 0) {
             lose(what, format!("{count} of its {what} cannot be read"));
             mark_incomplete(&mut document);
@@ -63,7 +64,7 @@ impl Readings<'_> {
         match document.check() {
             Ok(()) => Some(document),
             Err(reason) => {
-                lose("mentions", format!("all mentions, relations and vectors: {reason}"));
+                lose("mentions", format!("all mentions, relations, vectors and extractions: {reason}"));
                 let mut document = bare;
                 mark_incomplete(&mut document);
                 Some(document)

@@ -2,10 +2,11 @@
 
 use crate::maintain::salvage::Lost;
 use crate::maintain::salvage::document::spelling;
+use crate::maintain::salvage::extractions::Extractions;
 use crate::maintain::salvage::part::{Part, index};
 use crate::segment::{StagedDocument, StagedEnd, StagedRelation, StagedVector};
 use hedgerow_format::section::SectionKind;
-use hedgerow_format::segment::{DeadVectorRow, EvidenceRow, NO_CHUNK, RelationRow, SpaceRow};
+use hedgerow_format::segment::{DeadVectorRow, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow, SpaceRow};
 use hedgerow_format::{DocumentId, limits};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 #[derive(Clone, Debug)]
 pub(super) struct Sourced {
     chunk: u32,
-    relation: Option<StagedRelation>,
+    /// Row of the extraction that it is part of.
+    pub extraction: Option<u32>,
+    pub relation: Option<StagedRelation>,
 }
 
 /// Relations that were added to older documents, and all vectors.
@@ -25,6 +28,8 @@ pub(super) struct Extras {
     vectors: BTreeMap<(u32, String), Option<VectorPlace>>,
     /// Model and number of components of each space.
     spaces: HashMap<String, (String, usize)>,
+    /// What extractors found.
+    pub extractions: Extractions,
     /// Files of which something is lost that no document can be told from.
     doubtful: BTreeSet<String>,
 }
@@ -40,14 +45,14 @@ struct VectorPlace {
 impl Extras {
     /// Reads all vectors, and the relations that segments add to older documents.
     pub fn gather(parts: &[Part], lost: &mut Vec<Lost>) -> Self {
-        let mut extras = Self::default();
+        let mut extras = Self { extractions: Extractions::gather(parts, lost), ..Self::default() };
         for (position, part) in parts.iter().enumerate() {
             extras.bury(part, lost);
             extras.gather_vectors(part, position, lost);
             let first = part.first_document();
             let mut added = HashMap::new();
             for_each_source(part, |document, sourced| {
-                if document.0 < first {
+                if document.0 < first && sourced.extraction.is_none() {
                     added.entry(document).or_insert_with(Vec::new).push(sourced);
                 }
             });
@@ -110,7 +115,7 @@ impl Extras {
         let mut own: HashMap<DocumentId, Vec<Sourced>> = HashMap::new();
         let first = part.first_document();
         let unknown = for_each_source(part, |document, sourced| {
-            if document.0 >= first {
+            if document.0 >= first && sourced.extraction.is_none() {
                 own.entry(document).or_default().push(sourced);
             }
         });
@@ -129,7 +134,7 @@ impl Extras {
     /// Adds what a document is a source of; says how many of that are lost.
     pub fn add_relations(ids: &[Option<u32>], own: Vec<Sourced>, document: &mut StagedDocument) -> usize {
         let mut lost = 0;
-        for Sourced { chunk, relation } in own {
+        for Sourced { chunk, relation, .. } in own {
             let position = ids.iter().position(|id| *id == Some(chunk));
             let list = match position.and_then(|position| document.chunks.get_mut(position)) {
                 Some(chunk) => &mut chunk.relations,
@@ -181,7 +186,7 @@ fn components(part: &Part, row: &SpaceRow, number: usize) -> Option<Vec<f32>> {
 }
 
 /// Calls `visit` with every source whose document can be read; says how many cannot.
-fn for_each_source(part: &Part, mut visit: impl FnMut(DocumentId, Sourced)) -> usize {
+pub(super) fn for_each_source(part: &Part, mut visit: impl FnMut(DocumentId, Sourced)) -> usize {
     let mut unknown = 0;
     for row in 0..part.wreck.count(SectionKind::Relations) {
         let Some(row) = part.wreck.row::<RelationRow>(SectionKind::Relations, row) else {
@@ -193,7 +198,8 @@ fn for_each_source(part: &Part, mut visit: impl FnMut(DocumentId, Sourced)) -> u
             match part.wreck.row::<EvidenceRow>(SectionKind::Evidence, source) {
                 Some(source) => {
                     let relation = relation(part, &row, &source);
-                    visit(DocumentId(source.document), Sourced { chunk: source.chunk, relation });
+                    let extraction = (source.extraction != NO_EXTRACTION).then_some(source.extraction);
+                    visit(DocumentId(source.document), Sourced { chunk: source.chunk, extraction, relation });
                 }
                 None => unknown += 1,
             }

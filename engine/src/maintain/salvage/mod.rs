@@ -2,6 +2,7 @@
 
 mod choice;
 mod document;
+mod extractions;
 mod extras;
 mod part;
 
@@ -49,7 +50,7 @@ pub struct Lost {
     pub file: String,
     /// The document's key; none where it cannot be read, or where it is not a document's loss.
     pub document: Option<String>,
-    /// What it is: `document`, `documents`, `mentions`, `relations`, `vectors` or `deletions`.
+    /// What it is: `document`, `documents`, `mentions`, `relations`, `vectors`, `extractions` or `deletions`.
     pub what: &'static str,
     /// How much of it, and why.
     pub reason: String,
@@ -93,8 +94,8 @@ impl From<StorageError> for SalvageError {
 /// the mentions, relations or vectors that do; terms are counted anew from the text. Projections are not made:
 /// [`Store::refresh`] and [`Store::build_edges`] do that. Writes nothing to the old store and takes no lock there.
 ///
-/// Memory is 64 MiB of staged documents, the relations of one segment and those that were added to older documents, and
-/// about 80 bytes a document and a vector.
+/// Memory is 64 MiB of staged documents, the relations of one segment and those that were added to older documents, all
+/// extractions, and about 80 bytes a document and a vector.
 ///
 /// # Errors
 /// [`SalvageError`]. What is lost is no error: it is in [`Salvaged::lost`].
