@@ -136,21 +136,20 @@ fn the_key_is_sent_and_tokens_are_counted() {
     assert_eq!((usage.requests, usage.retries, usage.prompt_tokens, usage.completion_tokens), (3, 0, 300, 30));
 }
 
-/// The kind of answer that a request asks for.
-fn form(request: &Value) -> &str {
-    match request["response_format"]["type"].as_str() {
-        Some(form) => form,
-        None if request.get("temperature").is_some() => "plain",
-        None => "bare",
-    }
+/// The kind of answer that a request asks for, and whether it has settings.
+fn form(request: &Value) -> (&str, bool) {
+    (request["response_format"]["type"].as_str().unwrap_or("text"), request.get("temperature").is_some())
 }
 
 #[test]
 fn a_server_is_asked_in_the_strictest_form_that_it_takes_and_that_is_remembered() {
-    let forms = ["json_schema", "json_object", "plain", "bare"];
-    for (known, expected) in [(0, 1), (1, 2), (2, 3), (3, 4)] {
+    let kinds = ["json_schema", "json_object", "text"];
+    for (known, settings, expected) in
+        [(0, true, 1), (0, false, 2), (1, true, 3), (1, false, 4), (2, true, 5), (2, false, 6)]
+    {
         let stub = Stub::new(move |seen, _| {
-            let is_known = forms[known..].contains(&form(&seen.body));
+            let (kind, set) = form(&seen.body);
+            let is_known = kinds[known..].contains(&kind) && (settings || !set);
             if is_known { Reply::Json(said(r#"{"keywords": ["a b", ""]}"#)) } else { status(400, "") }
         });
         let endpoint = endpoint(&stub, limits());
@@ -158,11 +157,25 @@ fn a_server_is_asked_in_the_strictest_form_that_it_takes_and_that_is_remembered(
         assert_eq!(stub.seen().len(), expected);
         keywords(&endpoint, "Who?").unwrap();
         let seen = stub.seen();
-        assert_eq!((seen.len(), form(&seen[expected].body)), (expected + 1, forms[known]));
+        assert_eq!((seen.len(), form(&seen[expected].body)), (expected + 1, (kinds[known], settings)));
     }
     let stub = Stub::new(|_, _| status(400, ""));
     let fault = keywords(&endpoint(&stub, limits()), "Who?").unwrap_err();
-    assert!(matches!(fault, Fault::Status { code: 400, .. }) && stub.seen().len() == 4, "{fault}");
+    assert!(matches!(fault, Fault::Status { code: 400, .. }) && stub.seen().len() == 6, "{fault}");
+}
+
+#[test]
+fn a_question_that_a_server_finds_too_long_does_not_change_how_others_are_asked() {
+    let stub = Stub::new(|seen, _| match (seen.question(), form(&seen.body)) {
+        ("long", (_, true)) => Reply::Status(400, "", json!({"message": "maximum context length is 10"}).to_string()),
+        _ => Reply::Json(said(r#"{"keywords": []}"#)),
+    });
+    let endpoint = endpoint(&stub, limits());
+    for question in ["short", "long", "short"] {
+        keywords(&endpoint, question).unwrap();
+    }
+    let forms: Vec<bool> = stub.seen().iter().map(|seen| form(&seen.body).1).collect();
+    assert_eq!(forms, [true, true, false, true]);
 }
 
 #[test]
@@ -221,8 +234,8 @@ fn extractor(stub: &Stub, ontology: &str) -> Extractor {
     Extractor::new(endpoint(stub, limits()), Ontology::parse(ontology).expect("it is sound"))
 }
 
-const TRIPLES: &str = r#"Here: ```{"entities": [{"name": "The Wall", "type": "Work"}, {"name": "Pink Floyd", "type": "band"},
-    {"name": "Genesis", "type": "band"}], "triples": [
+const TRIPLES: &str = r#"Here: ```{"entities": [{"name": "The Wall", "type": "Work"}, {"name": "Pink Floyd", "type": "band",
+    "description": " the  makers "}, {"name": "Genesis", "type": "band"}, {"name": "in"}, 7], "triples": [
     {"subject": "Pink Floyd", "predicate": "released", "object": "the wall"},
     {"subject": "Pink  Floyd", "predicate": "released", "object": "The Wall"},
     {"subject": "Genesis", "predicate": "released", "object": "The Wall"},
@@ -235,14 +248,18 @@ fn what_a_passage_does_not_bear_out_is_left_out() {
     let passage =
         Passage { title: "Pink Floyd", text: "In 1979 The Wall came out, a rock opera.", ..Passage::default() };
     let found = extractor(&stub, "").read(&passage).unwrap();
+    let entities: Vec<_> =
+        found.entities.values().map(|entity| (&*entity.name, &*entity.kind, &*entity.description)).collect();
+    assert_eq!(entities, [("Pink Floyd", "band", "the makers"), ("The Wall", "Work", "")]);
+    assert_eq!(found.entities.values().map(|entity| entity.range.clone()).collect::<Vec<_>>(), [0..0, 12..16]);
     let relations: Vec<_> =
         found.relations.iter().map(|relation| (&*relation.predicate, relation.range.clone())).collect();
     // Only the title names the band, so the place of the first is not known.
     assert_eq!(relations, [("released", 0..0), ("is a", 12..39)]);
-    assert_eq!(found.dropped, 5);
+    assert_eq!(found.dropped, 5 + 3);
     let narrow = extractor(&stub, "type band\npredicate released");
     let found = narrow.read(&passage).unwrap();
-    assert_eq!((found.relations.len(), found.dropped), (1, 6));
+    assert_eq!((found.relations.len(), found.entities.len(), found.dropped), (1, 1, 6 + 4));
     assert_eq!((&*found.relations[0].subject.kind, &*found.relations[0].object.kind), ("band", ""));
     assert_ne!(narrow.identity(), extractor(&stub, "").identity());
     let request = &stub.seen()[1].body;

@@ -12,30 +12,30 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A folder with a store in it, and a model.
-struct Desk {
-    folder: TempDir,
-    stub: Stub,
+pub struct Desk {
+    pub folder: TempDir,
+    pub stub: Stub,
 }
 
 /// Runs the command with `--json` and a key that it must not tell.
-fn hedgerow(arguments: &[&str]) -> Run {
+pub fn hedgerow(arguments: &[&str]) -> Run {
     let run = Run::of(command().args(arguments).arg("--json").env("HEDGEROW_LLM_KEY", "top-secret"));
     assert!(!run.out.contains("top-secret") && !run.err.contains("top-secret"));
     run
 }
 
 impl Desk {
-    fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Desk {
+    pub fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Desk {
         let folder = TempDir::new().expect("there is room for a temporary folder");
         Desk { folder, stub: Stub::new(answer) }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("the path is text").to_owned()
     }
 
     /// Imports documents, each a key and a text.
-    fn import(&self, documents: &[(&str, &str)]) {
+    pub fn import(&self, documents: &[(&str, &str)]) {
         let line = |(key, text): &(&str, &str)| json!({"key": key, "title": key, "text": text}).to_string() + "\n";
         let file = self.path("documents.jsonl");
         fs::write(&file, documents.iter().map(line).collect::<String>()).expect("the file can be written");
@@ -49,12 +49,12 @@ impl Desk {
         hedgerow(&[&given[..], more].concat())
     }
 
-    fn extract(&self, more: &[&str]) -> Run {
+    pub fn extract(&self, more: &[&str]) -> Run {
         self.extract_into("store", more)
     }
 
     /// Keys of the documents that the requests from one on were about.
-    fn asked_about(&self, from: usize) -> Vec<String> {
+    pub fn asked_about(&self, from: usize) -> Vec<String> {
         let title = |seen: &Seen| seen.question().rsplit("called \"").next()?.split('"').next().map(str::to_owned);
         let mut titles: Vec<String> = self.stub.seen().iter().skip(from).filter_map(title).collect();
         titles.sort();
@@ -63,7 +63,7 @@ impl Desk {
 }
 
 /// What a model that works says: the first word of a passage founds its last one, `Nobody` nothing.
-fn founded(seen: &Seen) -> Reply {
+pub fn founded(seen: &Seen) -> Reply {
     let passage = seen.question().lines().rev().nth(1).unwrap_or_default();
     let words: Vec<&str> = passage.split(' ').collect();
     let triples = match words.as_slice() {
@@ -73,7 +73,7 @@ fn founded(seen: &Seen) -> Reply {
     Reply::Json(said(json!({"entities": [], "triples": triples}).to_string()))
 }
 
-const FIVE: [(&str, &str); 5] = [
+pub const FIVE: [(&str, &str); 5] = [
     ("a", "Anna set up the firm Arbor"),
     ("b", "Bruno set up the firm Betula"),
     ("c", "Clara set up the firm Cornus"),
@@ -152,7 +152,8 @@ fn marks_go_with_their_chunks_and_stay_through_compaction_and_backup() {
     let ontology = desk.path("ontology");
     fs::write(&ontology, "predicate founded\n").unwrap();
     assert_eq!(desk.extract(&["--ontology", &ontology]).json()["chunks"], 5);
-    // The marks are no vectors that a question or edges would take for their own.
+    let extracted = hedgerow(&["stats", &store]).json()["extractions"].clone();
+    assert_eq!((&extracted[0]["extractor"], &extracted[0]["chunks"]), (&json!("llm"), &json!(5)), "{extracted}");
     let asked = hedgerow(&["ask", &store, "Who set up Betula?"]);
     assert_eq!((asked.code, &asked.json()["trace"]["vector"]["space"]), (0, &json!("static")), "{}", asked.err);
     assert_eq!(hedgerow(&["edges", &store]).code, 0);

@@ -2,4 +2,7 @@
 
 mod calls;
 mod commands;
+mod facts;
+mod interface;
+mod servers;
 mod stub;

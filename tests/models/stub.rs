@@ -1,5 +1,6 @@
 //! A server with the interface of a model, in a thread, that answers as a test tells it to.
 
+use crate::models::interface;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -90,8 +91,14 @@ impl Stub {
     }
 }
 
+/// Every request of every test must keep to the interface, whatever it is answered.
 impl Drop for Stub {
     fn drop(&mut self) {
+        if !thread::panicking() {
+            for Seen { path, body, .. } in self.seen() {
+                assert_eq!(interface::faults(&path, &body), Vec::<String>::new(), "{body}");
+            }
+        }
         self.ends.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(("127.0.0.1", self.port)));
     }

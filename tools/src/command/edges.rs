@@ -108,9 +108,7 @@ pub fn percentile(text: &str) -> Result<u32, String> {
 }
 
 fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
-    // A space of one dimension marks chunks, and ranks nothing.
-    let spaces = snapshot.spaces()?.iter().filter(|space| space.dimensions > 1);
-    let mut spaces: Vec<String> = spaces.map(|space| space.name.clone()).collect();
+    let mut spaces: Vec<String> = snapshot.spaces()?.iter().map(|space| space.name.clone()).collect();
     match spaces.len() {
         0 => Err(Failure::NotFound(
             "this store has no vectors: ingest with --embedder static, or import some with --vectors".to_owned(),

@@ -17,20 +17,33 @@ pub struct Chat {
     pub user: String,
     /// The JSON schema of the answer; none for text.
     pub schema: Option<Value>,
-    /// Tokens of the answer at most.
+    /// Tokens of the answer at most; 0 for as many as the server allows.
     pub tokens_max: u32,
 }
 
-/// How strictly an answer's form is asked for, the strictest first. Some servers know no schema, some know nothing of the
-/// kind, and some models take neither a temperature nor a limit.
-const FORMS: [Form; 4] = [Form::Schema, Form::Object, Form::Plain, Form::Bare];
+/// How a question may be asked, the strictest way first. Some servers know no schema, some nothing of the kind, and some
+/// models take neither a temperature nor this limit of tokens.
+const FORMS: [Form; 6] = [
+    Form { json: Some(Json::Schema), settings: true },
+    Form { json: Some(Json::Schema), settings: false },
+    Form { json: Some(Json::Object), settings: true },
+    Form { json: Some(Json::Object), settings: false },
+    Form { json: None, settings: true },
+    Form { json: None, settings: false },
+];
+/// The first form for text.
+const TEXT: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    json: Option<Json>,
+    settings: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Json {
     Schema,
     Object,
-    Plain,
-    Bare,
 }
 
 /// What a model wrote.
@@ -78,21 +91,22 @@ impl Endpoint {
         Err(fault.unwrap_or(Fault::Interrupted))
     }
 
-    /// Asks in the form that the server took last, and in ever simpler ones where it says that a question is bad.
+    /// Asks in the form that the server took first, and in ever simpler ones where it says that a question is bad.
     fn chat(&self, chat: &Chat) -> Result<Written, Fault> {
         let known = self.form.load(Ordering::Relaxed);
-        let least = if chat.schema.is_some() { 0 } else { 2 };
+        let start = if chat.schema.is_some() { known } else { known.max(TEXT) };
         let mut first = None;
-        for (number, form) in FORMS.iter().enumerate().skip(known.max(least)) {
+        for (number, form) in FORMS.iter().enumerate().skip(start) {
             match self.post("/chat/completions", &self.request(chat, *form), written) {
                 Ok(written) => {
-                    // What one question without a schema took says nothing of those with one.
-                    if chat.schema.is_some() {
-                        self.form.fetch_max(number, Ordering::Relaxed);
+                    // What a question without a schema took says nothing of those with one; and once a form was taken, a
+                    // question that it is refused for is at fault itself, such as by its length.
+                    if chat.schema.is_some() && !self.is_settled.swap(true, Ordering::Relaxed) {
+                        self.form.store(number, Ordering::Relaxed);
                     }
                     return Ok(written);
                 }
-                Err(fault @ Fault::Status { code: 400 | 422 | 501, .. }) => first = first.or(Some(fault)),
+                Err(fault) if is_about_form(&fault) => first = first.or(Some(fault)),
                 Err(fault) => return Err(fault),
             }
         }
@@ -108,19 +122,30 @@ impl Endpoint {
         }
         messages.push(message("user", &chat.user));
         let mut request = json!({"model": self.model, "messages": messages, "stream": false});
-        if form != Form::Bare {
+        if form.settings {
             request["temperature"] = json!(0);
+        }
+        if form.settings && chat.tokens_max > 0 {
             request["max_tokens"] = json!(chat.tokens_max);
         }
-        match (form, &chat.schema) {
-            (Form::Schema, Some(schema)) => {
+        match (form.json, &chat.schema) {
+            (Some(Json::Schema), Some(schema)) => {
                 let named = json!({"name": "answer", "strict": true, "schema": schema});
                 request["response_format"] = json!({"type": "json_schema", "json_schema": named});
             }
-            (Form::Object, Some(_)) => request["response_format"] = json!({"type": "json_object"}),
+            (Some(Json::Object), Some(_)) => request["response_format"] = json!({"type": "json_object"}),
             _ => {}
         }
         request
+    }
+}
+
+/// Whether another form of the same question may be taken. llama.cpp answers 500 to a schema that it makes no grammar of.
+fn is_about_form(fault: &Fault) -> bool {
+    match fault {
+        Fault::Status { code: 400 | 422 | 501, .. } => true,
+        Fault::Status { code: 500, message } => ["grammar", "schema"].iter().any(|word| message.contains(word)),
+        _ => false,
     }
 }
 
@@ -129,7 +154,11 @@ fn written(answer: &Value) -> Result<Written, Fault> {
     let is_cut = choice.pointer("/finish_reason").and_then(Value::as_str) == Some("length");
     match choice.pointer("/message/content") {
         Some(Value::String(text)) => Ok(Written { text: text.clone(), is_cut }),
-        Some(Value::Null) | None if choice.pointer("/message").is_some() => Ok(Written { text: String::new(), is_cut }),
+        Some(Value::Null) | None if choice.pointer("/message").is_some() => {
+            // A model that refuses says so beside the content.
+            let refusal = choice.pointer("/message/refusal").and_then(Value::as_str);
+            Ok(Written { text: refusal.unwrap_or_default().to_owned(), is_cut })
+        }
         _ => Err(Fault::Malformed("the message of its first choice is no text".to_owned())),
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use hedgerow::{Certainty, Extract, Extraction, FoundMention, FoundRelation, ModelError, StagedRelation, triple};
-use hedgerow_format::name::name_key_text;
+use hedgerow::{
+    Certainty, Extract, Extraction, FoundMention, FoundRelation, ModelError, StagedEntity, StagedRelation, triple,
+};
+use hedgerow_format::name::{is_meaningful, name_key_text};
 use serde_json::{Map, Value, json};
 
 use crate::llm::names::{Words, around};
@@ -12,8 +14,8 @@ use crate::llm::{Chat, Endpoint, Fault, Ontology};
 
 /// Reads entities and relations out of passages.
 ///
-/// What the model says counts only where the passage bears it out: both ends of a relation must stand in its text, its
-/// title or its heading, and type and predicate must be of the ontology, where one is given.
+/// What the model says counts only where the passage bears it out: an entity and both ends of a relation must stand in its
+/// text, its title or its heading, and type and predicate must be of the ontology, where one is given.
 #[derive(Debug)]
 pub struct Extractor {
     endpoint: Endpoint,
@@ -21,6 +23,7 @@ pub struct Extractor {
     system: String,
     schema: Value,
     identity: String,
+    answer_tokens: u32,
 }
 
 /// A passage to read.
@@ -41,9 +44,10 @@ pub struct Passage<'a> {
 pub struct Findings {
     /// Its relations; places are bytes of the passage's text.
     pub relations: Vec<StagedRelation>,
-    /// Entities that it names, with their types, by name key.
-    pub entities: BTreeMap<String, (String, String)>,
-    /// Relations that were left out: malformed, said twice, beyond the ontology, or of names that the passage does not have.
+    /// Entities that it names, with types and descriptions, by name key; places are bytes of the passage's text.
+    pub entities: BTreeMap<String, StagedEntity>,
+    /// Entities and relations that were left out: malformed, said twice, beyond the ontology, or of names that the passage
+    /// does not have.
     pub dropped: u64,
 }
 
@@ -58,7 +62,13 @@ impl Extractor {
         }
         let hash = hasher.finalize().to_hex();
         let identity = format!("{}@{}", endpoint.model(), hash.get(..12).unwrap_or_default());
-        Extractor { endpoint, ontology, system, schema, identity }
+        Extractor { endpoint, ontology, system, schema, identity, answer_tokens: ANSWER_TOKENS }
+    }
+
+    /// The same extractor with another bound on the tokens of an answer.
+    #[must_use]
+    pub fn with_answer_tokens(self, answer_tokens: u32) -> Self {
+        Extractor { answer_tokens, ..self }
     }
 
     /// The endpoint with its counts.
@@ -83,7 +93,7 @@ impl Extractor {
             examples: vec![(EXAMPLE.0.to_owned(), EXAMPLE.1.to_owned())],
             user: user(passage),
             schema: Some(self.schema.clone()),
-            tokens_max: ANSWER_TOKENS,
+            tokens_max: self.answer_tokens,
         };
         Ok(self.findings(passage, &self.endpoint.object(&chat, "triples")?))
     }
@@ -98,17 +108,22 @@ impl Extractor {
             word.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         let mut found = Findings::default();
-        for entity in list("entities").take(ENTRIES_MAX) {
-            let name = word(entity, "name");
-            if stands(&name) && name.len() <= NAME_BYTES_MAX {
-                let kind = self.ontology.kind(&word(entity, "type"));
-                found.entities.entry(name_key_text(&name)).or_insert((name, kind));
+        for (position, entry) in list("entities").enumerate() {
+            let name = word(entry, "name");
+            let entity = Some(&name).filter(|name| position < ENTRIES_MAX && stands(name)).and_then(|name| {
+                let kind = self.ontology.kind(&word(entry, "type"));
+                self.entity(name, &kind, &word(entry, "description"), &text)
+            });
+            let key = name_key_text(&name);
+            match entity.filter(|_| is_meaningful(&key) && !found.entities.contains_key(&key)) {
+                Some(entity) => drop(found.entities.insert(key, entity)),
+                None => found.dropped += 1,
             }
         }
         let mut known = BTreeSet::new();
         for (position, entry) in list("triples").enumerate() {
             let (subject, object) = (word(entry, "subject"), word(entry, "object"));
-            let kind = |name: &str| found.entities.get(&name_key_text(name)).map_or("", |(_, kind)| kind.as_str());
+            let kind = |name: &str| found.entities.get(&name_key_text(name)).map_or("", |entity| entity.kind.as_str());
             let relation = self
                 .ontology
                 .predicate(&word(entry, "predicate"))
@@ -128,6 +143,16 @@ impl Extractor {
         }
         found
     }
+
+    /// An entity of the passage, unless its name is too long or the ontology has types and not its own.
+    fn entity(&self, name: &str, kind: &str, description: &str, text: &Words) -> Option<StagedEntity> {
+        let is_allowed = self.ontology.types().is_empty() || !kind.is_empty();
+        let kind = if kind.len() <= NAME_BYTES_MAX { kind } else { "" };
+        let entity = StagedEntity::new(name, kind).ok().filter(|_| is_allowed && name.len() <= NAME_BYTES_MAX)?;
+        let place = text.places(name).first().cloned().unwrap_or(0..0);
+        let description = description.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        Some(StagedEntity { description, range: narrow(place.start)..narrow(place.end), ..entity })
+    }
 }
 
 /// As the extractor of a pipeline: a call a chunk, and a chunk that cannot be read rejects its document.
@@ -141,14 +166,14 @@ impl Extract for Extractor {
         let found = found.map_err(|fault| ModelError { model: self.identity.clone(), reason: fault.to_string() })?;
         let words = Words::of(text);
         let mut extraction = Extraction::default();
-        for (name, kind) in found.entities.values() {
+        for entity in found.entities.values() {
             let mention = |range: std::ops::Range<usize>| FoundMention {
                 name: text.get(range.clone()).unwrap_or_default().to_owned(),
-                kind: kind.clone(),
+                kind: entity.kind.clone(),
                 range,
                 certainty: Certainty::Certain,
             };
-            extraction.mentions.extend(words.places(name).into_iter().map(mention));
+            extraction.mentions.extend(words.places(&entity.name).into_iter().map(mention));
         }
         extraction.relations.extend(found.relations.into_iter().map(|relation| FoundRelation {
             subject: relation.subject.name,
@@ -161,25 +186,29 @@ impl Extract for Extractor {
     }
 }
 
-const ANSWER_TOKENS: u32 = 2048;
+/// Tokens of an answer, unless said otherwise.
+pub const ANSWER_TOKENS: u32 = 2048;
 const ENTRIES_MAX: usize = 128;
 const NAME_BYTES_MAX: usize = 300;
+/// Longer descriptions are cut.
+const DESCRIPTION_CHARS_MAX: usize = 300;
 
 /// Part of the identity: a change of what is done with an answer makes passages be read anew, too.
-const RULES: &str = "grounded-1";
+const RULES: &str = "grounded-2";
 
 const EXAMPLE: (&str, &str) = (
     "Passage, between the two lines <<<>>>; its document is called \"Ardlin Harbour\":\n<<<>>>\nThe harbour was enlarged \
      by Mara Voss, an engineer from Tolm. It has belonged to the Tolm Port Company since 1931.\n<<<>>>",
-    r#"{"entities":[{"name":"Ardlin Harbour","type":"place"},{"name":"Mara Voss","type":"person"},{"name":"Tolm","type":"place"},{"name":"Tolm Port Company","type":"organisation"}],"triples":[{"subject":"Mara Voss","predicate":"enlarged","object":"Ardlin Harbour"},{"subject":"Mara Voss","predicate":"comes from","object":"Tolm"},{"subject":"Tolm Port Company","predicate":"owns","object":"Ardlin Harbour"}]}"#,
+    r#"{"entities":[{"name":"Ardlin Harbour","type":"place","description":"a harbour that was enlarged"},{"name":"Mara Voss","type":"person","description":"an engineer from Tolm"},{"name":"Tolm","type":"place","description":""},{"name":"Tolm Port Company","type":"organisation","description":"owner of the harbour since 1931"}],"triples":[{"subject":"Mara Voss","predicate":"enlarged","object":"Ardlin Harbour"},{"subject":"Mara Voss","predicate":"comes from","object":"Tolm"},{"subject":"Tolm Port Company","predicate":"owns","object":"Ardlin Harbour"}]}"#,
 );
 
 fn system(ontology: &Ontology) -> String {
     let mut text = "You read one passage and write down what it states, as one JSON object with the fields \"entities\" \
-                    (a list of {\"name\", \"type\"}) and \"triples\" (a list of {\"subject\", \"predicate\", \"object\"}). \
+                    (a list of {\"name\", \"type\", \"description\"}) and \"triples\" (a list of {\"subject\", \"predicate\", \"object\"}). \
                     Write nothing else.\n\
                     - Only what the passage states itself; nothing that you know from elsewhere.\n\
                     - Names exactly as the passage or its title spells them; never a pronoun.\n\
+                    - A description says in a few words of the passage what the entity is; it is empty where the passage does not.\n\
                     - A subject and an object are entities: persons, organisations, places, works, things, dates.\n\
                     - A predicate is a short verb phrase in lower case, read from subject to object.\n\
                     - Both lists are empty where the passage states nothing of the kind.\n\
@@ -206,8 +235,8 @@ fn schema(ontology: &Ontology) -> Value {
         });
         json!({"type": "array", "items": items})
     };
-    let entities = list(json!({"name": {"type": "string"}, "type": text(ontology.types())}));
     let ends = json!({"type": "string"});
+    let entities = list(json!({"name": ends, "type": text(ontology.types()), "description": ends}));
     let triples = list(json!({"subject": ends, "predicate": text(ontology.predicates()), "object": ends}));
     json!({
         "type": "object",

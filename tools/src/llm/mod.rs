@@ -11,7 +11,7 @@ mod names;
 mod ontology;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -63,8 +63,9 @@ pub struct Endpoint {
     agent: ureq::Agent,
     stop: fn() -> bool,
     counters: Counters,
-    /// The form of question that the server took last: see `chat`.
+    /// The form of question that is tried first, and whether the server took it: see `chat`.
     form: AtomicUsize,
+    is_settled: AtomicBool,
 }
 
 impl fmt::Debug for Endpoint {
@@ -117,8 +118,8 @@ impl Endpoint {
             return Err("the key for the model must be of printable ASCII characters without spaces".to_owned());
         }
         let agent = http::agent(&base, &limits);
-        let (counters, form) = (Counters::default(), AtomicUsize::new(0));
-        Ok(Endpoint { base, model: model.to_owned(), key, limits, agent, stop, counters, form })
+        let (counters, form, is_settled) = (Counters::default(), AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Endpoint { base, model: model.to_owned(), key, limits, agent, stop, counters, form, is_settled })
     }
 
     /// Name of the model.

@@ -20,9 +20,7 @@ pub(super) fn question_vector(
     models: Models<'_>,
     incomplete: &mut Vec<String>,
 ) -> Result<Option<QuestionVector>, QueryError> {
-    // A space of one dimension marks chunks, and ranks nothing.
-    let first =
-        || -> Result<Option<&Space>, QueryError> { Ok(snapshot.spaces()?.iter().find(|space| space.dimensions > 1)) };
+    let first = || -> Result<Option<&Space>, QueryError> { Ok(snapshot.spaces()?.first()) };
     let space = match (&question.space, models.embedder) {
         (Some(name), _) => Some(snapshot.space(name)?),
         (None, Some(embedder)) => match snapshot.space(embedder.space()) {
