@@ -4,14 +4,14 @@ use crate::stores::{Place, change, document, put};
 use hedgerow::{
     Access, Document, EdgeRules, Env, FileName, Folder, Mapping, Quiet, RealDisk, VFile, Verified, Vfs, verify,
 };
-use hedgerow_format::Record;
 use hedgerow_format::checksum::BLOCK_BYTES;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Layout};
 use hedgerow_format::head::Head;
 use hedgerow_format::manifest::{FileEntry, Manifest};
 use hedgerow_format::projection::EdgeReportRow;
 use hedgerow_format::section::SectionKind;
-use hedgerow_format::segment::EvidenceRow;
+use hedgerow_format::segment::{EntityRow, EvidenceRow, ExtractedRow, ExtractionRow};
+use hedgerow_format::{Record, TextRef};
 use std::fmt::Debug;
 use std::fs;
 use std::io::{self, Cursor, ErrorKind};
@@ -163,6 +163,29 @@ fn what_one_file_cannot_know_is_found() {
     check_forged(FileKind::Segment, 1, &["no segment has", "section defining"], |parts| {
         parts.push((SectionKind::Defining, vec![0; 4]));
     });
+}
+
+#[test]
+fn extractions_that_contradict_what_they_are_bound_to_are_found() {
+    check_forged(FileKind::Segment, 0, &["S-REL-7"], |parts| {
+        let rows = section(parts, SectionKind::Evidence);
+        let row = EvidenceRow { extraction: 0, ..EvidenceRow::decode(rows).expect("there is a row") };
+        rows.clear();
+        row.encode(rows);
+    });
+    for (extraction, end, said) in [(0, 5000, "extracted entity outside"), (1, 1, "S-EXT-2")] {
+        check_forged(FileKind::Segment, 1, &[said, "extracted"], |parts| {
+            let entities = section(parts, SectionKind::Entities).len() / EntityRow::SIZE;
+            let [mut row, mut found, mut offsets] = [Vec::new(), Vec::new(), vec![0; 4]];
+            let (extractor, nothing) = (TextRef { offset: 0, length: 1 }, TextRef::default());
+            ExtractionRow { chunk: 2, extractor, model: nothing }.encode(&mut row);
+            ExtractedRow { extraction, spelling: 0, description: nothing, start: 0, end }.encode(&mut found);
+            offsets.extend(1_u32.to_le_bytes().repeat(entities));
+            parts.push((SectionKind::Extractions, row));
+            parts.push((SectionKind::ExtractedOffsets, offsets));
+            parts.push((SectionKind::Extracted, found));
+        });
+    }
 }
 
 #[test]

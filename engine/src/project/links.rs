@@ -127,11 +127,11 @@ fn related(snapshot: &Snapshot, candidates: &Candidates<'_>) -> Result<Vec<(u32,
                 }
             }
         }
-        for (entity, row) in (0..).map(EntitySlot).zip(segment.entities()?.iter()) {
-            for found in snapshot.extracted(segment, entity)? {
-                let (chunk, _) = found?;
-                mentions.extend(candidates.find(Key(row.key)).map(|slot| (chunk.0, slot)));
-            }
+        for found in snapshot.all_extracted(segment)? {
+            let (chunk, row) = found?;
+            let (entity, _, _) = segment.spelling(row.spelling)?;
+            let key = Key(segment.entity(entity)?.key);
+            mentions.extend(candidates.find(key).map(|slot| (chunk.0, slot)));
         }
     }
     Ok(mentions)
@@ -151,10 +151,8 @@ fn live_spellings(snapshot: &Snapshot, segment: &Segment) -> Result<RoaringBitma
         let sources = snapshot.evidence(segment, &relation)?;
         live.extend(sources.flat_map(|source| [source.subject_spelling, source.object_spelling]));
     }
-    for entity in (0..).map(EntitySlot).take(segment.entities()?.len()) {
-        for found in snapshot.extracted(segment, entity)? {
-            live.insert(found?.1.spelling);
-        }
+    for found in snapshot.all_extracted(segment)? {
+        live.insert(found?.1.spelling);
     }
     Ok(live)
 }

@@ -65,9 +65,22 @@ impl Snapshot {
         segment: &'s Segment,
         entity: EntitySlot,
     ) -> Result<impl Iterator<Item = Result<(ChunkId, ExtractedRow), Damage>>, Damage> {
-        let newest = segment.extracted_of(entity)?.filter(|row| self.is_newest(segment, row.extraction));
-        let placed = newest.map(|row| Ok((segment.extraction(index(row.extraction))?.chunk, row)));
-        Ok(placed.filter(|placed: &Result<_, Damage>| placed.as_ref().map_or(true, |(chunk, _)| self.is_live(*chunk))))
+        let rows = segment.extracted_of(entity)?;
+        Ok(rows.filter_map(|row| self.counted(segment, row).transpose()))
+    }
+
+    /// Likewise, of all entities.
+    pub(crate) fn all_extracted<'s>(
+        &'s self,
+        segment: &'s Segment,
+    ) -> Result<impl Iterator<Item = Result<(ChunkId, ExtractedRow), Damage>>, Damage> {
+        let rows = segment.extracted()?.iter();
+        Ok(rows.filter_map(|row| self.counted(segment, row).transpose()))
+    }
+
+    fn counted(&self, segment: &Segment, row: ExtractedRow) -> Result<Option<(ChunkId, ExtractedRow)>, Damage> {
+        let chunk = segment.extraction(index(row.extraction))?.chunk;
+        Ok((self.is_newest(segment, row.extraction) && self.is_live(chunk)).then_some((chunk, row)))
     }
 
     /// The extractions of a live chunk, ascending by extractor. Looks into every segment by halving.

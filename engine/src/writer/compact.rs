@@ -139,6 +139,7 @@ fn sabotage(documents: &mut Vec<Numbered>, overlay: &mut Overlay) {
     if planted(Planted::OverlayForgotten) {
         overlay.vectors.clear();
         overlay.relations.clear();
+        overlay.extractions.clear();
     }
     if planted(Planted::DocumentDropped) {
         documents.pop();
