@@ -166,7 +166,7 @@ fn every_passage_says_where_it_is_and_why() {
         assert!(context.passages.windows(2).all(|two| two[0].score >= two[1].score), "{}", asked.question);
         for passage in &context.passages {
             let Passage { legs, start, end, .. } = passage;
-            let sum = legs.terms + legs.vector + legs.named + legs.link + legs.walk;
+            let sum = legs.terms + legs.vector + legs.named + legs.link + legs.walk + legs.choice;
             assert!(
                 (sum - passage.score).abs() < 1e-5,
                 "the parts of {} add up to {sum}, not {}",
@@ -305,4 +305,26 @@ fn what_a_link_reached_is_followed_once_more_and_the_path_tells_every_step() {
     assert!(found.score > without.score, "{} against {}", found.score, without.score);
     let by: Vec<&str> = found.path.iter().map(|step| step.by).collect();
     assert_eq!(by, ["terms", "mentions", "defined by", "mentions", "mentioned in"], "{context:?}");
+}
+
+#[test]
+fn a_passage_that_adds_to_those_before_it_comes_before_one_that_says_the_same_again() {
+    let pump = |hour| format!("The pump of model Zeta is primed by hand at {hour}.");
+    let [dawn, noon, dusk] = ["dawn", "noon", "dusk"].map(pump);
+    let documents = [
+        ("dawn", "", dawn.as_str()),
+        ("noon", "", noon.as_str()),
+        ("dusk", "", dusk.as_str()),
+        ("valve", "", "Its valve opens at nine bar of pressure."),
+    ];
+    let question = "How is the pump of model Zeta primed, and at how many bar of pressure does its valve open?";
+    let places = |recipe| {
+        let (context, keys) = reached_with(&documents, question, recipe);
+        let gains: Vec<f32> = context.passages.iter().map(|passage| passage.legs.choice).collect();
+        (keys.iter().position(|key| key == "valve"), gains)
+    };
+    let (place, gains) = places(Recipe::default());
+    assert!(place == Some(1) && gains[0] == 0.0 && gains[1] > 0.1, "{place:?}, {gains:?}");
+    let (place, gains) = places(Recipe { adds: 0.0, joins: 0.0, ..Recipe::default() });
+    assert!(place != Some(1) && gains == [0.0; 3], "{place:?}, {gains:?}");
 }

@@ -89,6 +89,8 @@ pub struct Legs {
     pub link: f32,
     /// From the walk of two steps over entities.
     pub walk: f32,
+    /// From what it adds to the passages before it, and what joins it to them.
+    pub choice: f32,
 }
 
 /// One step of a path.

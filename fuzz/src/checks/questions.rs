@@ -222,6 +222,8 @@ fn question(input: &mut Input<'_>) -> Question {
             similar_max: count(input),
             adjoining: number(input),
             again_max: count(input),
+            adds: number(input),
+            joins: number(input),
         };
     }
     question

@@ -74,6 +74,21 @@ impl Plan<'_, '_> {
         Ok(Entity { slot, idf: idf(corpus.passages, mentioned), mentioned, mentions, definitions })
     }
 
+    /// The idf of an entity alone, without what mentions it.
+    pub fn idf_of(&self, corpus: &Corpus<'_>, slot: EntitySlot) -> Result<f32, QueryError> {
+        let mentioning = corpus.links.mentioning(slot)?;
+        if corpus.is_in_step {
+            return Ok(idf(corpus.passages, mentioning.len()));
+        }
+        let mut pace = self.snapshot.guard.pace();
+        let mut live = 0;
+        for chunk in mentioning.iter().map(ChunkId) {
+            pace.step()?;
+            live += usize::from(self.snapshot.is_live(chunk));
+        }
+        Ok(idf(corpus.passages, live))
+    }
+
     pub fn seed(&self, corpus: &Corpus<'_>, position: usize) -> Result<(Seed, Vec<Entity>), QueryError> {
         let all: f32 = self.seeds.iter().map(|(_, head)| head).sum();
         let (chunk, head) = self.seeds[position];

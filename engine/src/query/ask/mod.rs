@@ -1,6 +1,7 @@
 //! Ask: plan, seeds, expand, rank, context, trace. The recipe stands in `ARCHITECTURE.md`, *Retrieval*.
 
 mod beside;
+mod choose;
 mod entity;
 mod links;
 mod passage;
@@ -142,6 +143,10 @@ pub struct Recipe {
     pub adjoining: f32,
     /// Passages that links reached from which shared entities are followed once more.
     pub again_max: usize,
+    /// What a passage gains, when passages are chosen, for the share of the question that none before it has,
+    pub adds: f32,
+    /// and for the idf of the strongest entity that joins it to one of them.
+    pub joins: f32,
 }
 
 impl Default for Recipe {
@@ -170,6 +175,8 @@ impl Default for Recipe {
             similar_max: 10,
             adjoining: 1.0,
             again_max: 3,
+            adds: 0.6,
+            joins: 0.03,
         }
     }
 }
@@ -203,10 +210,10 @@ impl Bounded<'_> {
         self.guard.scope(|| {
             let mut plan = Plan::of(self, question, models)?;
             let ranked = match question.strategy {
-                Strategy::Flat => plan.ranked()?,
+                Strategy::Flat => plan.ranked(plan.count())?,
                 Strategy::Graph => {
                     plan.walk(models)?;
-                    plan.ranked()?
+                    plan.chosen()?
                 }
                 Strategy::Neighbours | Strategy::Sage => plan.ranked_beside()?,
             };

@@ -18,12 +18,15 @@ impl Plan<'_, '_> {
         self.snapshot.guard.poll()?;
         self.snapshot.guard.hold_bytes(chunk.range().len() as u64 + PASSAGE_BYTES)?;
         let text = chunk.text()?;
+        let walk = self.walked.get(&id).map_or(0.0, |share| share.value);
+        let choice = self.choice.get(&id).copied().unwrap_or_default();
         let legs = Legs {
             terms: self.terms.get(id),
             vector: self.cosines.get(id),
             named: self.named.get(&id).map_or(0.0, |named| named.0),
-            link: score - self.head(id) - self.walked.get(&id).map_or(0.0, |share| share.value),
-            walk: self.walked.get(&id).map_or(0.0, |share| share.value),
+            link: score - self.head(id) - walk - choice,
+            walk,
+            choice,
         };
         let (role, path) = self.path(id, &legs)?;
         let metadata = node::object(chunk.metadata()?);

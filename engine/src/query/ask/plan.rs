@@ -39,6 +39,8 @@ pub(super) struct Plan<'s, 'q> {
     pub again: BTreeMap<ChunkId, Link>,
     /// What the walk of two steps gives a chunk.
     pub walked: BTreeMap<ChunkId, Share>,
+    /// What a chunk gained when passages were chosen.
+    pub choice: BTreeMap<ChunkId, f32>,
     /// How a chunk came beside a seed.
     pub beside: BTreeMap<ChunkId, Beside>,
     pub seeds: Vec<(ChunkId, f32)>,
@@ -92,6 +94,7 @@ impl<'s, 'q> Plan<'s, 'q> {
             linked: BTreeMap::new(),
             again: BTreeMap::new(),
             walked: BTreeMap::new(),
+            choice: BTreeMap::new(),
             beside: BTreeMap::new(),
             seeds: Vec::new(),
             best: Vec::new(),
@@ -175,8 +178,7 @@ impl<'s, 'q> Plan<'s, 'q> {
     /// The best chunks by all that is known of them. None passes the first seed; those that would keep their order below it.
     ///
     /// No score falls below the head, so what was not among the best by that, and has nothing more, is not among these.
-    pub fn ranked(&self) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let count = self.count();
+    pub fn ranked(&self, count: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let Some((first, _)) = self.seeds.first() else {
             return rank::top(self.snapshot, &self.heads()?, self.allowed.as_ref(), count);
         };

@@ -11,8 +11,8 @@ use crate::query::{names, rank};
 use hedgerow_format::{ChunkId, EntitySlot};
 use std::collections::BTreeSet;
 
-/// Chunks that seeds are chosen from.
-const CANDIDATES: usize = 30;
+/// Chunks that seeds are chosen from, and passages.
+pub(super) const CANDIDATES: usize = 30;
 
 /// What the walk of two steps gives a chunk.
 #[derive(Clone, Copy, Debug)]

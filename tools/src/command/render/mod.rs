@@ -213,6 +213,7 @@ fn legs(legs: &Legs) -> String {
         ("named", legs.named),
         ("link", legs.link),
         ("walk", legs.walk),
+        ("choice", legs.choice),
     ];
     let parts = parts.iter().filter(|(_, value)| *value != 0.0);
     let parts: Vec<String> = parts.map(|(name, value)| format!("{name} {}", decimal(*value, 3))).collect();
