@@ -16,6 +16,7 @@ mod eval;
 mod extractions;
 mod filters;
 mod flips;
+mod followed;
 mod full;
 mod golden;
 mod history;

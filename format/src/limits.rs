@@ -24,3 +24,5 @@ pub const SECTIONS: u32 = 256;
 pub const SPACES: usize = 64;
 /// Occurrences of one term in one chunk that are told apart.
 pub const TERM_FREQUENCY: u16 = u16::MAX;
+/// Bytes of a word whose cases are counted; longer runs of letters are no words.
+pub const CASE_WORD_BYTES: usize = 64;

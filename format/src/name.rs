@@ -56,25 +56,34 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
 #[must_use]
 pub fn name_key_text(name: &str) -> String {
     let mut key = String::with_capacity(name.len());
+    if name.is_ascii() {
+        let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.filter(|word| !word.is_empty()).for_each(|word| add_word(word, &mut key));
+        return key;
+    }
     let mut at = 0;
     while let Some(token) = next_token(name, at) {
         at = token.end;
-        if !token.is_word() {
-            continue;
-        }
-        let before = key.len();
-        if before > 0 {
-            key.push(' ');
-        }
-        let start = key.len();
-        fold_lower_into(token.text, &mut key);
-        if key.len() == start {
-            key.truncate(before);
-        } else if start == 0 && matches!(key.as_str(), "the" | "a" | "an") {
-            key.clear();
+        if token.is_word() {
+            add_word(token.text, &mut key);
         }
     }
     key
+}
+
+/// Appends a word to a name key.
+fn add_word(word: &str, key: &mut String) {
+    let before = key.len();
+    if before > 0 {
+        key.push(' ');
+    }
+    let start = key.len();
+    fold_lower_into(word, key);
+    if key.len() == start {
+        key.truncate(before);
+    } else if start == 0 && matches!(key.as_str(), "the" | "a" | "an") {
+        key.clear();
+    }
 }
 
 /// Appends one token, folded and lower-cased; signs that folding uncovers (`½` is `1⁄2`) are left out, so that one
@@ -256,6 +265,16 @@ mod tests {
         ] {
             assert_eq!(name_key_text(name), key, "{name}");
             assert_eq!(name_key_text(key), key, "the key of a key is itself: {key}");
+        }
+    }
+
+    #[test]
+    fn keys_of_ascii_names_are_made_of_their_tokens() {
+        for name in ["The  A an-Wall_2 ", "a.b::C", "...", "the", "X'the'"] {
+            let words: Vec<String> =
+                tokens(name).iter().filter(|token| token.is_word()).map(|token| token.text.to_lowercase()).collect();
+            let articles = words.iter().take_while(|word| matches!(word.as_str(), "the" | "a" | "an")).count();
+            assert_eq!(name_key_text(name), words[articles..].join(" "), "{name}");
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crate::record::{record, to_usize};
 use crate::section::{SectionKind, Sections};
-use crate::{FormatError, TextRef};
+use crate::{FormatError, Key, Rows, TextRef, limits};
+use std::ops::Range;
 
 /// How an entity may be recognised.
 pub mod link_flags {
@@ -78,6 +79,76 @@ record! {
     }
 }
 
+record! {
+    /// A word of the corpus, and how often it is written how; it ends where the next row's begins, and the last where the text ends.
+    LinkWordRow: 12 bytes {
+        0 text: u32 = "First of its bytes in `link word text`.";
+        4 lower: u32 = "How often it begins with a lower-case letter, cut at 4,294,967,295.";
+        8 capital: u32 = "How often it begins with an upper-case letter where no sentence begins, cut likewise.";
+    }
+}
+
+record! {
+    /// A phrase that a chunk begins with.
+    LinkLeadRow: 20 bytes {
+        0 key: [u8; 16] = "Key of the entity that the phrase would name.";
+        16 chunk: u32 = "Id of the chunk.";
+    }
+}
+
+/// The words of a links projection with their counts, looked up where they lie.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkWords<'a> {
+    rows: Rows<'a, LinkWordRow>,
+    text: &'a [u8],
+}
+
+impl<'a> LinkWords<'a> {
+    /// The words of a links projection.
+    ///
+    /// # Errors
+    /// [`FormatError::Block`] and [`FormatError::Shape`].
+    pub fn of<S: Sections>(file: &'a S) -> Result<Self, FormatError> {
+        Ok(Self { rows: file.rows(SectionKind::LinkWords)?, text: file.section(SectionKind::LinkWordText)? })
+    }
+
+    /// Number of words.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A word's bytes and its counts.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<(&'a [u8], LinkWordRow)> {
+        let found = self.rows.get(row)?;
+        let next = self.rows.get(row.checked_add(1)?).map_or(self.text.len(), |next| to_usize(next.text));
+        Some((self.text.get(to_usize(found.text)..next)?, found))
+    }
+
+    /// The counts of a word, by halving.
+    #[must_use]
+    pub fn find(&self, word: &str) -> Option<LinkWordRow> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let (text, row) = self.get(middle)?;
+            match text.cmp(word.as_bytes()) {
+                std::cmp::Ordering::Equal => return Some(row),
+                std::cmp::Ordering::Less => low = middle.saturating_add(1),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+}
+
 /// A CSR of a projection: its sections, their numbered invariants and how many rows and which targets there may be.
 struct Csr {
     offsets: SectionKind,
@@ -122,16 +193,24 @@ impl Csr {
     fn mirrors<S: Sections>(&self, back: &Self, file: &S) -> Result<(), FormatError> {
         let (offsets, targets) = (file.u32s(self.offsets)?, file.u32s(self.targets)?);
         let (back_offsets, back_targets) = (file.u32s(back.offsets)?, file.u32s(back.targets)?);
+        let broken = |row: usize| {
+            let (section, row) = (back.targets.name(), row as u64);
+            FormatError::Invariant { section, rule: "S-CSR-3", row }
+        };
+        if targets.len() != back_targets.len() {
+            return Err(broken(0));
+        }
+        // Rows ascend, so each pair is the next one of its row in the other direction.
+        let mut places: Vec<u32> = back_offsets.iter().collect();
         for row in 0..self.rows {
-            let turned = |target: u32| {
-                let row = u32::try_from(row).ok()?;
-                back_targets.slice(back_offsets.row(to_usize(target))).position_of(row)
-            };
-            if targets.len() != back_targets.len()
-                || targets.slice(offsets.row(row)).iter().any(|t| turned(t).is_none())
-            {
-                let (section, row) = (back.targets.name(), row as u64);
-                return Err(FormatError::Invariant { section, rule: "S-CSR-3", row });
+            for target in targets.slice(offsets.row(row)).iter() {
+                let place = places.get_mut(to_usize(target)).ok_or_else(|| broken(row))?;
+                let turned = back_targets.get(to_usize(*place)).map(to_usize);
+                let end = back_offsets.get(to_usize(target).saturating_add(1));
+                if turned != Some(row) || end.is_none_or(|end| *place >= end) {
+                    return Err(broken(row));
+                }
+                *place = place.saturating_add(1);
             }
         }
         Ok(())
@@ -146,9 +225,25 @@ pub fn validate_links<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
     links_findings(file, chunks_end).into_iter().next().map_or(Ok(()), Err)
 }
 
-/// What is wrong with a links projection: the first finding of its entities and of each of its adjacencies.
+/// Checks every invariant of a links projection apart from that of its entities, which [`validate_link_entities`] checks.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_link_lists<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    lists_findings(file, chunks_end).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// What is wrong with a links projection: the first finding of its entities, of each of its adjacencies, of its words and of
+/// its leads.
 pub fn links_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
-    let mut found: Vec<FormatError> = link_entities(file).err().into_iter().collect();
+    let mut found: Vec<FormatError> = validate_link_entities(file, 0..usize::MAX).err().into_iter().collect();
+    found.extend(lists_findings(file, chunks_end));
+    found
+}
+
+fn lists_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
+    let alone = [link_words(file), link_leads(file, chunks_end)];
+    let mut found: Vec<FormatError> = alone.into_iter().filter_map(Result::err).collect();
     let entities = match file.rows::<LinkEntityRow>(SectionKind::LinkEntities) {
         Ok(entities) => entities.len(),
         // How long the adjacencies must be, the entities say.
@@ -170,17 +265,57 @@ pub fn links_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError
     found
 }
 
-fn link_entities<S: Sections>(file: &S) -> Result<(), FormatError> {
-    let mut before = None;
-    for (row, entity) in file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?.iter().enumerate() {
+/// S-LNK-1: checks the entities in some rows; the keys also against the row before them.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_link_entities<S: Sections>(file: &S, rows: Range<usize>) -> Result<(), FormatError> {
+    let entities = file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?;
+    let mut before = rows.start.checked_sub(1).and_then(|row| entities.get(row)).map(|entity| Key(entity.key));
+    for (row, entity) in (rows.start..).zip(entities.range(rows)) {
         let name = crate::name::name_key_text(file.string(entity.name)?);
         file.string(entity.kind)?;
-        let known = entity.flags & !link_flags::ALL == 0 && crate::Key::of_entity(&name).0 == entity.key;
-        if before >= Some(entity.key) || !known {
+        let key = Key(entity.key);
+        let known = entity.flags & !link_flags::ALL == 0 && Key::of_entity(&name) == key;
+        if before >= Some(key) || !known {
             let section = SectionKind::LinkEntities.name();
             return Err(FormatError::Invariant { section, rule: "S-LNK-1", row: row as u64 });
         }
-        before = Some(entity.key);
+        before = Some(key);
+    }
+    Ok(())
+}
+
+/// S-LNK-2: words strictly increase, are UTF-8 of 1 to 64 bytes, fill their text, and were counted.
+fn link_words<S: Sections>(file: &S) -> Result<(), FormatError> {
+    let words = LinkWords::of(file)?;
+    let broken = |row: usize| FormatError::Invariant {
+        section: SectionKind::LinkWords.name(),
+        rule: "S-LNK-2",
+        row: row as u64,
+    };
+    let mut before: &[u8] = &[];
+    for row in 0..words.len() {
+        let (word, counts) = words.get(row).ok_or_else(|| broken(row))?;
+        let is_word = before < word && word.len() <= limits::CASE_WORD_BYTES && std::str::from_utf8(word).is_ok();
+        if !is_word || (row == 0 && counts.text != 0) || (counts.lower == 0 && counts.capital == 0) {
+            return Err(broken(row));
+        }
+        before = word;
+    }
+    if words.is_empty() && !file.section(SectionKind::LinkWordText)?.is_empty() { Err(broken(0)) } else { Ok(()) }
+}
+
+/// S-LNK-3: leads strictly increase by key and chunk; chunks are below the limit.
+fn link_leads<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {
+    let mut before = None;
+    for (row, lead) in file.rows::<LinkLeadRow>(SectionKind::LinkLeads)?.iter().enumerate() {
+        let place = (Key(lead.key), lead.chunk);
+        if before >= Some(place) || lead.chunk >= chunks_end {
+            let section = SectionKind::LinkLeads.name();
+            return Err(FormatError::Invariant { section, rule: "S-LNK-3", row: row as u64 });
+        }
+        before = Some(place);
     }
     Ok(())
 }

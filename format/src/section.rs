@@ -86,6 +86,9 @@ kinds! {
     Definitions = 70, "definitions", 4, "Chunk ids, ascending within an entity.";
     DefiningOffsets = 71, "defining offsets", 4, "CSR offsets, chunk id to the entities that it defines.";
     Defining = 72, "defining", 4, "Entity slots, ascending within a chunk.";
+    LinkWordText = 73, "link word text", 1, "The words of the corpus one after another, UTF-8, in byte order.";
+    LinkWords = 74, "link words", 12, "One `LinkWordRow` a word, in byte order.";
+    LinkLeads = 75, "link leads", 20, "One `LinkLeadRow` a phrase that a chunk begins with, ascending by key and chunk.";
     EdgeOffsets = 80, "edge offsets", 4, "CSR offsets, chunk id to similarity edges.";
     EdgeTargets = 81, "edge targets", 4, "Chunk ids, ascending within a chunk.";
     EdgeWeights = 82, "edge weights", 4, "Similarities, `f32`, beside the targets.";

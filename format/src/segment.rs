@@ -38,6 +38,8 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("DeadVectorRow", DeadVectorRow::FIELDS),
     ("DeadExtractionRow", DeadExtractionRow::FIELDS),
     ("LinkEntityRow", crate::projection::LinkEntityRow::FIELDS),
+    ("LinkWordRow", crate::projection::LinkWordRow::FIELDS),
+    ("LinkLeadRow", crate::projection::LinkLeadRow::FIELDS),
     ("EdgeReportRow", crate::projection::EdgeReportRow::FIELDS),
     ("EdgeRow", crate::projection::EdgeRow::FIELDS),
     ("EdgeSpare", crate::projection::EdgeSpare::FIELDS),
@@ -99,6 +101,25 @@ impl<'a> Terms<'a> {
         let (row, next) = (self.rows.get(row)?, self.rows.get(row.checked_add(1)?)?);
         let text = self.text.get(to_usize(row.text)..to_usize(next.text))?;
         Some((text, to_usize(row.first_posting)..to_usize(next.first_posting)))
+    }
+
+    /// The postings of all terms that begin with `prefix`, which follow each other.
+    #[must_use]
+    pub fn beginning(&self, prefix: u8) -> Range<usize> {
+        let first_posting = |row: usize| self.rows.get(row).map_or(0, |row| to_usize(row.first_posting));
+        let bound = |byte: u8| {
+            let (mut low, mut high) = (0, self.len());
+            while low < high {
+                let middle = low.midpoint(high);
+                if self.get(middle).is_some_and(|(text, _)| text.first() < Some(&byte)) {
+                    low = middle.saturating_add(1);
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        };
+        first_posting(bound(prefix))..first_posting(bound(prefix.saturating_add(1)))
     }
 
     /// The postings of a term, by halving: about log2 of the number of terms reads.

@@ -26,7 +26,8 @@ impl Store {
         let mut projected = Vec::new();
         let is_behind = |made: u64| made != facts && !planted(Planted::StaleBelieved);
         if snapshot.links().is_none_or(|links| is_behind(links.entry().facts)) {
-            projected.push(Projected::Links(links::build(&snapshot, control)?));
+            let earlier = self.linked();
+            projected.push(Projected::Links(links::build(&snapshot, earlier.as_deref(), control)?));
         }
         let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
         for entry in &snapshot.manifest().projections {

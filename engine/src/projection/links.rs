@@ -4,11 +4,17 @@ use crate::error::Damage;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::projection::{LinkEntityRow, links_findings, validate_links};
+use hedgerow_format::projection::{
+    LinkEntityRow, LinkLeadRow, LinkWordRow, LinkWords, links_findings, validate_link_entities, validate_link_lists,
+};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U32s};
+use rayon::prelude::*;
 use std::io::{self, Write};
 use std::ops::Deref;
+
+/// Entities that one thread checks at a time.
+const CHECKED_TOGETHER: usize = 4096;
 
 /// An open links projection.
 #[derive(Debug)]
@@ -26,26 +32,74 @@ impl Deref for Links {
 #[derive(Debug, Default)]
 pub struct LinksData {
     /// Live entities, ascending by key.
-    pub entities: Vec<LinkEntity>,
+    pub entities: EntityList,
     /// Chunk and entity slot of every mention that counts, sorted.
     pub mentions: Vec<(u32, u32)>,
     /// Entity slot and chunk of every definition link, sorted.
     pub definitions: Vec<(u32, u32)>,
+    /// Every word of the corpus with its counts.
+    pub words: WordList,
+    /// Key of every phrase that a chunk begins with, and the chunk, sorted.
+    pub leads: Vec<(Key, u32)>,
     /// One above the highest chunk id.
     pub chunks_end: u32,
 }
 
-/// A live entity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkEntity {
-    /// Its key.
-    pub key: Key,
-    /// Its name.
-    pub name: String,
-    /// Its type; may be empty.
-    pub kind: String,
-    /// `link_flags`.
-    pub flags: u32,
+/// Live entities, as they lie in a file.
+#[derive(Debug, Default)]
+pub struct EntityList {
+    strings: Strings,
+    rows: Vec<u8>,
+}
+
+impl EntityList {
+    /// Room for so many entities.
+    #[must_use]
+    pub fn with_capacity(entities: usize) -> Self {
+        Self { strings: Strings::default(), rows: Vec::with_capacity(entities * LinkEntityRow::SIZE) }
+    }
+
+    /// Appends an entity, above all that are there by its key: key, name, type, flags. `is_kind` says whether the name may
+    /// be some entity's type as well.
+    ///
+    /// # Errors
+    /// [`FormatError::Limit`] when there is no room for more names.
+    pub fn push(&mut self, key: Key, (name, kind): (&str, &str), flags: u32, is_kind: bool) -> Result<(), FormatError> {
+        // Names of different keys are different: only a type may be the same string.
+        let name = if is_kind { self.strings.place(name) } else { self.strings.append(name) }?;
+        let kind = self.strings.place(kind)?;
+        LinkEntityRow { key: key.0, name, kind, flags }.encode(&mut self.rows);
+        Ok(())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len() / LinkEntityRow::SIZE
+    }
+}
+
+/// Words with their counts, as they lie in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordList {
+    text: Vec<u8>,
+    rows: Vec<u8>,
+}
+
+impl WordList {
+    /// Room for so many words and bytes of them.
+    #[must_use]
+    pub fn with_capacity(words: usize, bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), rows: Vec::with_capacity(words * LinkWordRow::SIZE) }
+    }
+
+    /// Appends a word, above all that are there in byte order, and how often it is in lower case and with a capital.
+    pub fn push(&mut self, word: &[u8], lower: u32, capital: u32) {
+        // A list that is longer is refused when it is written.
+        let text = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        LinkWordRow { text, lower, capital }.encode(&mut self.rows);
+        self.text.extend_from_slice(word);
+    }
 }
 
 impl Links {
@@ -61,6 +115,22 @@ impl Links {
     /// [`Damage`].
     pub fn entities(&self) -> Result<Rows<'_, LinkEntityRow>, Damage> {
         self.file.rows(SectionKind::LinkEntities).map_err(|error| self.file.damage(error))
+    }
+
+    /// The words of the corpus that it was made from.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn words(&self) -> Result<LinkWords<'_>, Damage> {
+        LinkWords::of(&self.file).map_err(|error| self.file.damage(error))
+    }
+
+    /// The phrases that chunks begin with, ascending by key and chunk.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn leads(&self) -> Result<Rows<'_, LinkLeadRow>, Damage> {
+        self.file.rows(SectionKind::LinkLeads).map_err(|error| self.file.damage(error))
     }
 
     /// Slot of the entity with this key.
@@ -139,8 +209,22 @@ impl Links {
     /// # Errors
     /// The first that is wrong.
     pub fn verify(&self) -> Result<(), Damage> {
-        let valid = || validate_links(&self.file, self.entry.chunks_end).map_err(|error| self.file.damage(error));
-        self.conclude(self.file.check_all().and_then(|()| valid()))
+        self.conclude(self.file.check_all().and_then(|()| self.validate().map_err(|error| self.file.damage(error))))
+    }
+
+    /// Checks the invariants; those of entities, whose keys are hashes of their names, in parts on all threads.
+    fn validate(&self) -> Result<(), FormatError> {
+        let entities = self.file.rows::<LinkEntityRow>(SectionKind::LinkEntities)?.len();
+        let parts = (0..entities).into_par_iter().step_by(CHECKED_TOGETHER);
+        let (entities, lists) = rayon::join(
+            || {
+                parts
+                    .map(|first| validate_link_entities(&self.file, first..first + CHECKED_TOGETHER))
+                    .find_first(Result::is_err)
+            },
+            || validate_link_lists(&self.file, self.entry.chunks_end),
+        );
+        entities.unwrap_or(Ok(())).and(lists)
     }
 
     fn row(&self, offsets: SectionKind, targets: SectionKind, row: usize) -> Result<U32s<'_>, Damage> {
@@ -157,29 +241,60 @@ impl Links {
 pub fn build_links<W: Write>(out: W, identity: FileIdentity, data: &LinksData) -> io::Result<(Finished, W)> {
     let invalid = |error: FormatError| io::Error::new(io::ErrorKind::InvalidInput, error);
     let mut file = FileBuilder::new(out, identity)?;
-    let (mut strings, mut rows) = (Strings::default(), Vec::new());
-    for entity in &data.entities {
-        let name = strings.place(&entity.name).map_err(invalid)?;
-        let kind = strings.place(&entity.kind).map_err(invalid)?;
-        LinkEntityRow { key: entity.key.0, name, kind, flags: entity.flags }.encode(&mut rows);
-    }
-    file.section(SectionKind::Strings, &strings.into_bytes())?;
-    file.section(SectionKind::LinkEntities, &rows)?;
-    let turn = |pairs: &[(u32, u32)]| {
-        let mut turned: Vec<(u32, u32)> = pairs.iter().map(|(row, target)| (*target, *row)).collect();
-        turned.sort_unstable();
-        turned
-    };
+    file.section(SectionKind::Strings, data.entities.strings.bytes())?;
+    file.section(SectionKind::LinkEntities, &data.entities.rows)?;
     let (chunks, entities) = (usize::try_from(data.chunks_end).unwrap_or(usize::MAX), data.entities.len());
-    for (offset_kind, target_kind, pairs, rows) in [
-        (SectionKind::LinkMentionOffsets, SectionKind::LinkMentions, data.mentions.clone(), chunks),
-        (SectionKind::LinkMentioningOffsets, SectionKind::LinkMentioning, turn(&data.mentions), entities),
-        (SectionKind::DefinitionOffsets, SectionKind::Definitions, data.definitions.clone(), entities),
-        (SectionKind::DefiningOffsets, SectionKind::Defining, turn(&data.definitions), chunks),
+    for (kinds, pairs, rows, targets) in [
+        (MENTION_SECTIONS, &data.mentions, chunks, entities),
+        (DEFINITION_SECTIONS, &data.definitions, entities, chunks),
     ] {
-        let (offsets, targets) = crate::segment::csr(&pairs, rows).map_err(invalid)?;
-        file.section(offset_kind, &offsets)?;
-        file.section(target_kind, &targets)?;
+        let (offsets, there) = crate::segment::csr(pairs, rows).map_err(invalid)?;
+        file.section(kinds[0], &offsets)?;
+        file.section(kinds[1], &there)?;
+        let (offsets, back) = crate::segment::csr(&turned(pairs, targets), targets).map_err(invalid)?;
+        file.section(kinds[2], &offsets)?;
+        file.section(kinds[3], &back)?;
     }
+    if u32::try_from(data.words.text.len()).is_err() {
+        return Err(invalid(FormatError::Limit { what: "the length of all words", limit: u64::from(u32::MAX) }));
+    }
+    file.section(SectionKind::LinkWordText, &data.words.text)?;
+    file.section(SectionKind::LinkWords, &data.words.rows)?;
+    let mut rows = Vec::with_capacity(data.leads.len() * LinkLeadRow::SIZE);
+    data.leads.iter().for_each(|(key, chunk)| LinkLeadRow { key: key.0, chunk: *chunk }.encode(&mut rows));
+    file.section(SectionKind::LinkLeads, &rows)?;
     file.finish()
+}
+
+/// Sections of an adjacency and of its transpose.
+const MENTION_SECTIONS: [SectionKind; 4] = [
+    SectionKind::LinkMentionOffsets,
+    SectionKind::LinkMentions,
+    SectionKind::LinkMentioningOffsets,
+    SectionKind::LinkMentioning,
+];
+const DEFINITION_SECTIONS: [SectionKind; 4] =
+    [SectionKind::DefinitionOffsets, SectionKind::Definitions, SectionKind::DefiningOffsets, SectionKind::Defining];
+
+/// Sorted pairs the other way round, sorted, by counting: targets are below `targets`.
+fn turned(pairs: &[(u32, u32)], targets: usize) -> Vec<(u32, u32)> {
+    let index = |target: u32| usize::try_from(target).unwrap_or(usize::MAX);
+    let mut places = vec![0_usize; targets];
+    for (_, target) in pairs {
+        if let Some(count) = places.get_mut(index(*target)) {
+            *count += 1;
+        }
+    }
+    let mut next = 0;
+    for place in &mut places {
+        next += std::mem::replace(place, next);
+    }
+    let mut turned = vec![(0, 0); next];
+    for (row, target) in pairs {
+        if let Some(place) = places.get_mut(index(*target)) {
+            turned[*place] = (*target, *row);
+            *place += 1;
+        }
+    }
+    turned
 }

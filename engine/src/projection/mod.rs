@@ -4,7 +4,7 @@ mod edges;
 mod links;
 
 pub use edges::{Edges, EdgesData, EdgesReserve, build_edges};
-pub use links::{LinkEntity, Links, LinksData, build_links};
+pub use links::{EntityList, Links, LinksData, WordList, build_links};
 
 use crate::error::Damage;
 use crate::storage::{FileFault, VerifiedFile, Vfs};

@@ -325,6 +325,15 @@ impl Segment {
         Ok(Postings { chunks, frequencies: frequencies.slice(range) })
     }
 
+    /// All terms, and the chunk slots that their postings refer to.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn dictionary(&self) -> Result<(Terms<'_>, U32s<'_>), Damage> {
+        let terms = Terms::of(&self.file).map_err(|error| self.file.damage(error))?;
+        Ok((terms, self.u32s(SectionKind::PostingChunks)?))
+    }
+
     /// The first term that is not below `bound`; none where all are, or where it is no text.
     ///
     /// # Errors

@@ -173,6 +173,18 @@ impl Snapshot {
         self.dead_chunks.is_empty() || !self.dead_chunks.contains(id.0)
     }
 
+    /// Ids of all live chunks.
+    pub(crate) fn live_chunks(&self) -> RoaringBitmap {
+        let mut live = RoaringBitmap::new();
+        live.insert_range(0..self.manifest.chunks_end);
+        live - &self.dead_chunks
+    }
+
+    /// Whether there is a links projection that was made from these facts.
+    pub(crate) fn has_links_in_step(&self) -> bool {
+        self.links.as_ref().is_some_and(|links| links.entry().facts == self.manifest.facts)
+    }
+
     /// One above the highest chunk id.
     #[must_use]
     pub fn chunks_end(&self) -> usize {

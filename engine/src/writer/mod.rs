@@ -28,6 +28,9 @@ pub struct Store {
     env: Env,
     writer: Mutex<Writer>,
     current: RwLock<Arc<Snapshot>>,
+    /// The newest generation whose links were in step: what links are followed from. It keeps the text that they were made
+    /// of, whatever a merge leaves out since.
+    linked: RwLock<Option<Arc<Snapshot>>>,
     _lock: recover::Lock,
 }
 
@@ -86,7 +89,9 @@ impl Store {
     }
 
     fn opened(env: Env, (lock, writer, snapshot): recover::Opened) -> Self {
-        Self { env, writer: Mutex::new(writer), current: RwLock::new(Arc::new(snapshot)), _lock: lock }
+        let current = Arc::new(snapshot);
+        let linked = RwLock::new(current.has_links_in_step().then(|| Arc::clone(&current)));
+        Self { env, writer: Mutex::new(writer), current: RwLock::new(current), linked, _lock: lock }
     }
 
     /// The newest generation.
@@ -159,7 +164,16 @@ impl Store {
         }
     }
 
+    /// The newest generation whose links were in step while this store has been open.
+    pub(crate) fn linked(&self) -> Option<Arc<Snapshot>> {
+        self.linked.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn swap(&self, snapshot: Snapshot) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+        let snapshot = Arc::new(snapshot);
+        if snapshot.has_links_in_step() {
+            *self.linked.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
+        }
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 }

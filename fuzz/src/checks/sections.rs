@@ -4,7 +4,9 @@ use crate::checks::image::Image;
 use crate::checks::input::Input;
 use crate::checks::segment_reader;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Whole};
-use hedgerow_format::projection::{EdgeReportRow, EdgeRow, EdgeSpare, LinkEntityRow, validate_edges, validate_links};
+use hedgerow_format::projection::{
+    EdgeReportRow, EdgeRow, EdgeSpare, LinkEntityRow, LinkLeadRow, LinkWords, validate_edges, validate_links,
+};
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{self, SegmentShape};
 use hedgerow_format::{FormatError, TextRef, U32s};
@@ -136,7 +138,16 @@ fn read_links(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     ] {
         rows(file.u32s(offsets).map_err(said)?, file.u32s(targets).map_err(said)?, count, below)?;
     }
-    Ok(())
+    let words = LinkWords::of(file).map_err(said)?;
+    for row in 0..words.len() {
+        let (word, counts) = words.get(row).ok_or_else(|| format!("word {row} is outside"))?;
+        let word = std::str::from_utf8(word).map_err(|error| error.to_string())?;
+        if words.find(word) != Some(counts) {
+            return Err(format!("word {row} is not found"));
+        }
+    }
+    let leads = file.rows::<LinkLeadRow>(SectionKind::LinkLeads).map_err(said)?;
+    if leads.iter().any(|lead| lead.chunk as usize >= chunks) { Err("a lead of no chunk".into()) } else { Ok(()) }
 }
 
 fn read_edges(file: &Whole<'_>, chunks: u32) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use hedgerow_format::name::{Token, fold_lower_into, tokens};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::index::names::{CaseCounts, Fixed, ends_sentence, is_capital, stands_out};
+use crate::index::names::{Cases, Fixed, ends_sentence, is_capital, stands_out};
 use crate::index::scripts::is_unspaced;
 
 /// A known name in a text.
@@ -54,7 +54,7 @@ impl Gazetteer {
     }
 
     /// Appends the names in a text, in order and without overlap.
-    pub fn find(&self, text: &str, counts: &CaseCounts, out: &mut Vec<Hit>) {
+    pub fn find(&self, text: &str, counts: &impl Cases, out: &mut Vec<Hit>) {
         let tokens = tokens(text);
         let mut lower = String::new();
         let mut words = Vec::with_capacity(tokens.len());
@@ -99,7 +99,7 @@ impl Gazetteer {
     }
 
     /// The longest name that starts at a word and counts there: its words and its number.
-    fn longest(&self, search: &Search, at: usize) -> Option<(usize, u32)> {
+    fn longest<C: Cases>(&self, search: &Search<C>, at: usize) -> Option<(usize, u32)> {
         let first = search.words[at].1?;
         let &(mut low, mut high) = self.ranges.get(first as usize)?;
         let mut best = None;
@@ -159,13 +159,13 @@ impl Gazetteer {
 }
 
 /// A text's tokens, the places of its words among them with the words' numbers, and what decides whether they count.
-struct Search<'s> {
+struct Search<'s, C> {
     tokens: &'s [Token<'s>],
     words: &'s [(usize, Option<u32>)],
-    counts: &'s CaseCounts,
+    counts: &'s C,
 }
 
-impl Search<'_> {
+impl<C: Cases> Search<'_, C> {
     /// Whether these tokens are written as code writes a name: joined by `_` or `::`, or with `(` right behind.
     fn is_symbol(&self, first: usize, last: usize) -> bool {
         let joined = self.tokens[first..=last].windows(2).all(|two| {
@@ -193,15 +193,16 @@ impl Search<'_> {
         }
         let mut lower = String::new();
         fold_lower_into(word, &mut lower);
-        let case = self.counts.get(&lower);
+        let (everywhere, in_sentence) = self.counts.case(&lower).allows();
         let mid_sentence = place > 0 && !ends_sentence(self.tokens[place - 1].text);
-        case.lower <= case.capital || (mid_sentence && u64::from(case.capital) * 4 > u64::from(case.lower))
+        everywhere || (mid_sentence && in_sentence)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::names::CaseCounts;
     use hedgerow_format::name::name_key_text;
 
     fn counted(text: &str) -> CaseCounts {

@@ -6,12 +6,25 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 
+use hedgerow_format::limits;
 use hedgerow_format::name::{fold_lower_into, tokens};
 
 pub use crate::index::names::gazetteer::Gazetteer;
 
 /// A map whose hashing is the same in every run.
 type Fixed<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
+/// What a corpus says about its words.
+pub trait Cases {
+    /// The counts of one word, folded and in lower case.
+    fn case(&self, word: &str) -> Case;
+}
+
+impl Cases for CaseCounts {
+    fn case(&self, word: &str) -> Case {
+        self.counts.get(word).copied().unwrap_or_default()
+    }
+}
 
 /// How often a corpus writes each word in lower case and how often with a capital in mid-sentence.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +41,22 @@ pub struct Case {
     pub capital: u32,
 }
 
+impl Case {
+    /// Whether one word that is written so counts as a name at the start of a sentence.
+    #[must_use]
+    pub fn is_name(self) -> bool {
+        self.capital > 0 && self.lower <= self.capital
+    }
+
+    /// Whether a known name of one word that is written so counts wherever it has a capital, and whether it does in
+    /// mid-sentence.
+    #[must_use]
+    pub fn allows(self) -> (bool, bool) {
+        let everywhere = self.lower <= self.capital;
+        (everywhere, everywhere || u64::from(self.capital) * 4 > u64::from(self.lower))
+    }
+}
+
 impl CaseCounts {
     /// Counts the words of one text.
     pub fn add(&mut self, text: &str) {
@@ -42,7 +71,7 @@ impl CaseCounts {
             };
             word.clear();
             fold_lower_into(token.text, &mut word);
-            if word.len() <= WORD_BYTES_MAX {
+            if word.len() <= limits::CASE_WORD_BYTES {
                 self.add_word(&word, case);
             }
         }
@@ -65,15 +94,9 @@ impl CaseCounts {
         }
     }
 
-    /// The counts of one word, folded and in lower case.
-    #[must_use]
-    pub fn get(&self, word: &str) -> Case {
-        self.counts.get(word).copied().unwrap_or_default()
-    }
-
     /// Every word with its counts, in the order of words.
-    #[cfg(test)]
-    fn sorted(&self) -> Vec<(&str, Case)> {
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(&str, Case)> {
         let mut words: Vec<_> = self.counts.iter().map(|(word, case)| (&**word, *case)).collect();
         words.sort_unstable_by_key(|(word, _)| *word);
         words
@@ -83,9 +106,8 @@ impl CaseCounts {
 /// Whether a corpus writes a word (folded, lower case) as a name: with a capital in mid-sentence somewhere, and in lower
 /// case no more often.
 #[must_use]
-pub fn counts_as_name(word: &str, counts: &CaseCounts) -> bool {
-    let case = counts.get(word);
-    case.capital > 0 && case.lower <= case.capital
+pub fn counts_as_name(word: &str, counts: &impl Cases) -> bool {
+    counts.case(word).is_name()
 }
 
 /// The phrases that a text may start by defining: after an article, one to six words of which the first and the last
@@ -116,9 +138,6 @@ const LEAD_TOKENS: usize = 16;
 const LEAD_WORDS: usize = 6;
 const LEAD_BYTES: usize = 1024;
 
-/// Longer runs of letters are no words, and their case tells nothing.
-const WORD_BYTES_MAX: usize = 64;
-
 /// Whether a word has a capital, or a digit, or a letter that knows no case, at its start.
 fn stands_out(word: &str) -> bool {
     word.chars().next().is_some_and(|first| is_capital(first) || first.is_numeric())
@@ -146,9 +165,9 @@ mod tests {
     #[test]
     fn words_are_counted_by_case_outside_the_starts_of_sentences() {
         let mut counts = counted("Walls stand. The wall, the Wall! Wall? A WALL and Été. «Été» 12 東京");
-        assert_eq!(counts.get("wall"), Case { lower: 1, capital: 2 });
-        assert_eq!(counts.get("walls"), Case::default());
-        assert_eq!(counts.get("ete"), Case { lower: 0, capital: 2 });
+        assert_eq!(counts.case("wall"), Case { lower: 1, capital: 2 });
+        assert_eq!(counts.case("walls"), Case::default());
+        assert_eq!(counts.case("ete"), Case { lower: 0, capital: 2 });
         assert!(counts_as_name("wall", &counts) && !counts_as_name("unknown", &counts));
         assert!(!counts_as_name("stand", &counts));
         let other = counted("wall wall");
@@ -156,7 +175,7 @@ mod tests {
         merged.merge(&counts);
         counts.merge(&other);
         assert_eq!(counts.sorted(), merged.sorted());
-        assert_eq!(counts.get("wall"), Case { lower: 3, capital: 2 });
+        assert_eq!(counts.case("wall"), Case { lower: 3, capital: 2 });
         let words: Vec<&str> = counts.sorted().iter().map(|(word, _)| *word).collect();
         assert_eq!(words, ["and", "ete", "stand", "the", "wall"]);
     }

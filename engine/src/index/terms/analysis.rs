@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 
-use hedgerow_format::name::{fold_lower_into, is_stop_word, tokens};
+use hedgerow_format::name::{fold, fold_lower_into, is_stop_word, tokens};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
@@ -93,7 +93,9 @@ impl Analyzer {
     fn emit_run(&mut self, language: Option<Language>, mut run: &str, emit: &mut impl FnMut(&str)) {
         while let Some(first) = run.chars().next() {
             let unspaced = is_unspaced(first);
-            let changes = |letter: char| letter.is_alphanumeric() && is_unspaced(letter) != unspaced;
+            // What folding drops leaves the word around it whole.
+            let is_kept = |letter: char| letter.is_alphanumeric() && !fold(letter.encode_utf8(&mut [0; 4])).is_empty();
+            let changes = |letter: char| is_unspaced(letter) != unspaced && is_kept(letter);
             let (piece, rest) = run.split_at(run.find(changes).unwrap_or(run.len()));
             if unspaced {
                 self.emit_pairs(piece, emit);
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!(terms("The Runners were running, in Orléans!"), ["runner", "run", "orlean"]);
         assert_eq!(terms("INC-2209 snake_case B52s don't"), ["inc", "2209", "snake_case", "b52s", "don"]);
         assert_eq!(terms("größe_2 naïve–cafés ½"), ["große_2", "naiv", "cafe", "12"]);
-        assert_eq!(terms("e\u{301}te\u{301} हिन्दी"), ["ete", "हिनदी"]);
+        assert_eq!(terms("e\u{301}te\u{301} हिन्दी fo\u{e38}o"), ["ete", "हिनदी", "foo"]);
         assert_eq!(terms(" \n –"), [""; 0]);
     }
 
