@@ -128,6 +128,9 @@ pub fn is_stop_word(lower: &str) -> bool {
 /// choice among many does not depend on the order in which they come.
 #[must_use]
 pub fn better_spelling<'n>(one: &'n str, other: &'n str) -> &'n str {
+    if one == other {
+        return one;
+    }
     let rank = |name: &'n str| {
         let inside = name
             .chars()

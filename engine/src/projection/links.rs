@@ -50,13 +50,15 @@ pub struct LinksData {
 pub struct EntityList {
     strings: Strings,
     rows: Vec<u8>,
+    /// The type that was placed last, and where.
+    kind: (String, TextRef),
 }
 
 impl EntityList {
     /// Room for so many entities.
     #[must_use]
     pub fn with_capacity(entities: usize) -> Self {
-        Self { strings: Strings::default(), rows: Vec::with_capacity(entities * LinkEntityRow::SIZE) }
+        Self { rows: Vec::with_capacity(entities * LinkEntityRow::SIZE), ..Self::default() }
     }
 
     /// Appends an entity, above all that are there by its key: key, name, type, flags. `is_kind` says whether the name may
@@ -67,7 +69,10 @@ impl EntityList {
     pub fn push(&mut self, key: Key, (name, kind): (&str, &str), flags: u32, is_kind: bool) -> Result<(), FormatError> {
         // Names of different keys are different: only a type may be the same string.
         let name = if is_kind { self.strings.place(name) } else { self.strings.append(name) }?;
-        let kind = self.strings.place(kind)?;
+        if self.kind.0 != kind {
+            self.kind = (kind.to_owned(), self.strings.place(kind)?);
+        }
+        let kind = self.kind.1;
         LinkEntityRow { key: key.0, name, kind, flags }.encode(&mut self.rows);
         Ok(())
     }

@@ -42,7 +42,10 @@ pub(super) fn follow(
     snapshot: &Snapshot,
     control: &dyn Control,
 ) -> Result<Option<LinksData>, Fault> {
-    let Some(links) = earlier.links() else { return Ok(None) };
+    // Another thread may have committed since the snapshot was taken, and relations only come.
+    let Some(links) = earlier.links().filter(|_| earlier.generation() <= snapshot.generation()) else {
+        return Ok(None);
+    };
     let (then, now) = (earlier.live_chunks(), snapshot.live_chunks());
     let (gone, come) = (&then - &now, &now - &then);
     let changed = gone.len() + come.len();

@@ -61,14 +61,14 @@ fn finish(
     for (_, candidate) in &found.mentions {
         alive[ChunkId(*candidate).index()] = true;
     }
-    let kinds: BTreeSet<&str> = list.iter().map(|candidate| candidate.kind).filter(|kind| !kind.is_empty()).collect();
+    let also_kinds = names_of_kinds(&list);
     let mut numbers = vec![u32::MAX; alive.len()];
     let mut entities = EntityList::with_capacity(list.len());
     for (position, candidate) in list.iter().enumerate().filter(|(position, _)| alive[*position]) {
         numbers[position] = u32::try_from(entities.len()).unwrap_or(u32::MAX);
         let flags = if candidate.gazetteer { link_flags::GAZETTEER } else { 0 } | case_flags(position, candidate);
-        let pushed =
-            entities.push(candidate.key, (candidate.name, candidate.kind), flags, kinds.contains(candidate.name));
+        let is_kind = also_kinds.contains(&position);
+        let pushed = entities.push(candidate.key, (candidate.name, candidate.kind), flags, is_kind);
         pushed.map_err(|source| Damage { file: "the links projection".into(), source })?;
     }
     // What is mentioned or searched for lives; what is only a lead need not.
@@ -79,6 +79,24 @@ fn finish(
     }
     let definitions = definitions.iter().filter_map(|(entity, chunk)| Some((number(*entity)?, *chunk))).collect();
     Ok(LinksData { entities, mentions, definitions, words: found.words, leads: found.leads, chunks_end })
+}
+
+/// Positions of the candidates whose names are types of candidates as well.
+fn names_of_kinds(list: &[Candidate<'_>]) -> BTreeSet<usize> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for candidate in list {
+        // Most have the type of the one before them.
+        if kinds.last() != Some(&candidate.kind) {
+            kinds.push(candidate.kind);
+        }
+    }
+    let kinds: BTreeSet<&str> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
+    let position = |kind: &&str| {
+        let key = Key::of_entity(&name::name_key_text(kind));
+        let found = list.binary_search_by_key(&key, |candidate| candidate.key).ok();
+        found.filter(|position| list[*position].name == *kind)
+    };
+    kinds.iter().filter_map(position).collect()
 }
 
 /// Adds candidate and chunk of every phrase that few chunks begin with. Both lists ascend by key.

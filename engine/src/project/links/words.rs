@@ -87,3 +87,40 @@ fn push(words: &mut WordList, word: &[u8], case: Case) {
         words.push(word, case.lower, case.capital);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::{LinksData, build_links};
+    use hedgerow_format::file::{FileIdentity, FileKind, Whole};
+
+    fn counted(text: &str) -> CaseCounts {
+        let mut counts = CaseCounts::default();
+        counts.add(text);
+        counts
+    }
+
+    #[test]
+    fn counts_are_followed_unless_they_were_cut_or_lack_what_went() {
+        let mut words = WordList::default();
+        words.push(b"wall", u32::MAX, 1);
+        words.push(b"zoo", 1, 0);
+        let identity = FileIdentity { kind: FileKind::Links, store: [0; 16], number: 1, random: 2 };
+        let (finished, mut bytes) =
+            build_links(Vec::new(), identity, &LinksData { words, ..LinksData::default() }).unwrap();
+        bytes[..256].copy_from_slice(&finished.header);
+        let file = Whole::open(FileKind::Links, &bytes).unwrap();
+        let old = LinkWords::of(&file).unwrap();
+        let none = CaseCounts::default();
+        assert!(Counted::new(old, &none, &counted("wall")).is_none());
+        assert!(Counted::new(old, &counted("zoo zoo"), &none).is_none());
+        let followed = Counted::new(old, &counted("zoo"), &counted("animal farm, the Farm")).unwrap();
+        assert_eq!(followed.case("farm"), Case { lower: 1, capital: 1 });
+        assert_eq!(followed.case("wall"), Case { lower: u32::MAX, capital: 1 });
+        let mut words = WordList::default();
+        for (word, lower, capital) in [("animal", 1, 0), ("farm", 1, 1), ("the", 1, 0), ("wall", u32::MAX, 1)] {
+            words.push(word.as_bytes(), lower, capital);
+        }
+        assert_eq!(followed.list(), Some(words));
+    }
+}
