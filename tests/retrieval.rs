@@ -309,15 +309,13 @@ fn what_a_link_reached_is_followed_once_more_and_the_path_tells_every_step() {
 
 #[test]
 fn a_passage_that_adds_to_those_before_it_comes_before_one_that_says_the_same_again() {
-    let pump = |hour| format!("The pump of model Zeta is primed by hand at {hour}.");
-    let [dawn, noon, dusk] = ["dawn", "noon", "dusk"].map(pump);
     let documents = [
-        ("dawn", "", dawn.as_str()),
-        ("noon", "", noon.as_str()),
-        ("dusk", "", dusk.as_str()),
+        ("dawn", "", "The pump of model Zeta is primed by hand at dawn."),
+        ("noon", "", "The pump of model Zeta hums at noon."),
+        ("dusk", "", "The pump of model Zeta hums at dusk."),
         ("valve", "", "Its valve opens at nine bar of pressure."),
     ];
-    let question = "How is the pump of model Zeta primed, and at how many bar of pressure does its valve open?";
+    let question = "How is the pump of model Zeta primed, and when does its valve open?";
     let places = |recipe| {
         let (context, keys) = reached_with(&documents, question, recipe);
         let gains: Vec<f32> = context.passages.iter().map(|passage| passage.legs.choice).collect();

@@ -21,7 +21,8 @@ pub(super) struct Candidates<'s> {
     numbers: Vec<Vec<u32>>,
     /// Candidate and chunk: first chunks of documents whose titles name it, and what else is defined by few.
     pub definitions: Vec<(u32, u32)>,
-    /// Live chunk and candidate of every end of a relation that the chunk is evidence of; sorted.
+    /// Live chunk and candidate of every end of a relation that the chunk is evidence of, and of what was extracted from it;
+    /// sorted.
     pub related: Vec<(u32, u32)>,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Candidate<'s> {
     pub kind: &'s str,
     /// Whether text is searched for it.
     pub gazetteer: bool,
-    /// Whether a live relation has it as an end, so that it lives without a mention.
+    /// Whether a live relation has it as an end or an extraction names it, so that it lives without a mention in text.
     pub related: bool,
 }
 
@@ -43,7 +44,7 @@ struct Said<'s> {
     titles: Vec<(u32, u32, u16)>,
     /// Chunk and entity of everything else that is defined.
     defined: Vec<(u32, u32)>,
-    /// Chunk, or none, and entity of every end of a relation with a live source.
+    /// Chunk, or none, and entity of every end of a relation with a source that counts, and of every extraction.
     related: Vec<(u32, u32)>,
 }
 
@@ -192,12 +193,16 @@ impl<'s> Said<'s> {
             }
         }
         for relation in segment.relations()?.iter() {
-            let sources = segment.evidence(&relation)?;
-            for source in sources.filter(|source| snapshot.is_live_document(DocumentId(source.document))) {
+            for source in snapshot.evidence(segment, &relation)? {
                 said.related.extend([relation.subject, relation.object].map(|end| (source.chunk, end)));
                 mark(&mut live, source.subject_spelling);
                 mark(&mut live, source.object_spelling);
             }
+        }
+        for found in snapshot.all_extracted(segment)? {
+            let (chunk, row) = found?;
+            mark(&mut live, row.spelling);
+            said.related.push((chunk.0, segment.spelling(row.spelling)?.0.0));
         }
         said.add_entities(segment, &live)?;
         Ok(said)

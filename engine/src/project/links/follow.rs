@@ -2,7 +2,7 @@
 //!
 //! What a chunk mentions follows from its text, from the rows of its segment, from the gazetteer, and from the counts of
 //! words that are names by themselves. So it stands as it is unless the chunk came; or a name in it left the gazetteer; or
-//! one that it has came in; or a word in it became a name or stopped being one.
+//! one that it has came in; or a word in it became a name or stopped being one; or an extraction of it was replaced.
 
 use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
@@ -42,7 +42,7 @@ pub(super) fn follow(
     snapshot: &Snapshot,
     control: &dyn Control,
 ) -> Result<Option<LinksData>, Fault> {
-    // Another thread may have committed since the snapshot was taken, and relations only come.
+    // Another thread may have committed since the snapshot was taken.
     let Some(links) = earlier.links().filter(|_| earlier.generation() <= snapshot.generation()) else {
         return Ok(None);
     };
@@ -65,7 +65,8 @@ pub(super) fn follow(
     let Some(numbering) = Numbering::between(links, &candidates)? else { return Ok(None) };
     let following = Following { snapshot, links, candidates: &candidates, counted: &counted, numbering: &numbering };
     let (Some(leads), Some(words)) = (following.leads(&now, &texts)?, counted.list()) else { return Ok(None) };
-    let (anew, wanted) = following.touched()?;
+    let (mut anew, wanted) = following.touched()?;
+    anew |= unsaid(earlier, snapshot)?;
     let known = &anew | &come;
     let anew = ((anew | following.having(&wanted, &known)?) & &now) - &come;
     steps.advance(changed)?;
@@ -335,6 +336,38 @@ impl Following<'_> {
         }
         recounted
     }
+}
+
+/// The chunks of which relations or extractions said something earlier that they don't say now.
+fn unsaid(earlier: &Snapshot, snapshot: &Snapshot) -> Result<RoaringBitmap, Damage> {
+    let mut extractions = 0;
+    for segment in earlier.segments() {
+        extractions += segment.extractions()?;
+    }
+    if extractions == 0 {
+        return Ok(RoaringBitmap::new());
+    }
+    let (then, now) = (said(earlier)?, said(snapshot)?);
+    Ok(then.difference(&now).map(|(chunk, _)| *chunk).collect())
+}
+
+/// Chunk and entity of everything that relations and extractions say of live chunks.
+fn said(snapshot: &Snapshot) -> Result<HashSet<(u32, [u8; 16])>, Damage> {
+    let mut said = HashSet::new();
+    for segment in snapshot.segments() {
+        for relation in segment.relations()?.iter() {
+            for source in snapshot.evidence(segment, &relation)? {
+                for end in [relation.subject, relation.object].map(EntitySlot) {
+                    said.insert((source.chunk, segment.entity(end)?.key));
+                }
+            }
+        }
+        for found in snapshot.all_extracted(segment)? {
+            let (chunk, row) = found?;
+            said.insert((chunk.0, segment.entity(segment.spelling(row.spelling)?.0)?.key));
+        }
+    }
+    Ok(said)
 }
 
 /// Texts of chunks.
