@@ -1,7 +1,9 @@
 //! Links that follow a store from one generation to the next are those that are made of all its text.
 
 use crate::stores::{Place, cases};
-use hedgerow::{Batch, Control, Document, Env, Merging, Pipeline, Quiet, Store, Target, triple};
+use hedgerow::{
+    Batch, Control, Document, Env, Merging, Pipeline, Quiet, StagedEntity, StagedExtraction, Store, Target, triple,
+};
 use hedgerow_cli::extract::Patterns;
 use proptest::prelude::*;
 use std::fs;
@@ -60,6 +62,7 @@ enum Step {
     Put(u8, Words, Words),
     Delete(u8),
     Relate(u8, usize, usize),
+    Extract(u8, usize, usize),
     Refresh,
     Compact,
     Reopen,
@@ -71,6 +74,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => (0..7_u8, words(0..3), words(0..14)).prop_map(|(key, title, text)| Step::Put(key, title, text)),
         2 => (0..7_u8).prop_map(Step::Delete),
         1 => (0..7_u8, 0..PARTS.len(), 0..PARTS.len()).prop_map(|(key, one, other)| Step::Relate(key, one, other)),
+        2 => (0..7_u8, 0..PARTS.len(), 0..PARTS.len()).prop_map(|(key, one, other)| Step::Extract(key, one, other)),
         6 => Just(Step::Refresh),
         1 => Just(Step::Compact),
         1 => Just(Step::Reopen),
@@ -140,6 +144,18 @@ fn check(steps: &[Step], fanout: usize) -> Result<(), TestCaseError> {
                 let relation = triple((PARTS[*one], ""), "knows", (PARTS[*other], "person"), 1.0);
                 if let (Some(_), Ok(relation)) = (known, relation) {
                     batch.relate(Target { document, chunk }, relation);
+                }
+            }
+            Step::Extract(key, one, other) => {
+                let document = format!("{key}.txt");
+                let snapshot = store.snapshot();
+                let known = snapshot.find_document(&document).expect("it can be looked for");
+                let known = known.is_some_and(|known| known.chunks().next().is_some());
+                let entities = StagedEntity::new(PARTS[*one], "thing").into_iter().collect();
+                let relations = triple((PARTS[*one], ""), "near", (PARTS[*other], ""), 1.0).into_iter().collect();
+                let extraction = StagedExtraction { extractor: "x".into(), model: "m".into(), entities, relations };
+                if known {
+                    batch.set_extraction(Target { document, chunk: Some(0) }, extraction);
                 }
             }
             Step::Refresh => {
