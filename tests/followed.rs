@@ -218,3 +218,28 @@ fn a_document_that_is_written_again_and_again_is_followed_though_merges_take_its
         assert!(links(&place.path()).1 == made_of_all_text(&place.path()), "other links in round {round}");
     }
 }
+
+#[test]
+fn a_chunk_whose_extraction_was_replaced_mentions_what_the_new_one_says() {
+    let place = Place::new();
+    let store = open(&place.path(), 4);
+    let extract = |batch: &mut Batch, name: &str| {
+        let entities = StagedEntity::new(name, "thing").into_iter().collect();
+        let (extractor, model) = ("x".to_owned(), "m".to_owned());
+        let extraction = StagedExtraction { extractor, model, entities, relations: Vec::new() };
+        batch.set_extraction(Target { document: "a".into(), chunk: Some(0) }, extraction);
+    };
+    let mut batch = Batch::default();
+    stage(&store, Document::new("a").text("nothing is named here"), &mut batch);
+    // Both names stay known by other documents.
+    stage(&store, Document::new("b").title("Gate").text("A Gate stands beside a Slot."), &mut batch);
+    stage(&store, Document::new("c").title("Slot").text("A Slot stands beside a Gate."), &mut batch);
+    extract(&mut batch, "Gate");
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the links can be made");
+    let mut batch = Batch::default();
+    extract(&mut batch, "Slot");
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the links can be followed");
+    assert!(links(&place.path()).1 == made_of_all_text(&place.path()), "other links");
+}
