@@ -72,10 +72,22 @@ const CODE_MAX: f64 = 127.0;
 const REST_STEPS: f64 = 2.0 * CODE_MAX;
 
 /// Rows that the scale is chosen by.
-const SCALE_ROWS: usize = 256;
+const SCALE_ROWS: usize = 512;
 
-/// Scales tried, each less than the one before it by a sixth root of two.
+/// Scales tried, each less than the one before it by a twelfth root of two.
 const SCALE_STEPS: u32 = 24;
+
+impl Between {
+    /// How far the middle may lie from the similarity.
+    pub fn error(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// The best estimate.
+    pub fn middle(&self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+}
 
 impl Codes {
     /// Codes of the listed rows of a row-major matrix of finite components, in the order of the list; a row that is not
@@ -183,6 +195,14 @@ impl Codes {
         }));
     }
 
+    /// How far the middle of what [`Codes::narrow`] says lies from a similarity, for all pairs but those of few rows: where
+    /// it may lie further away, the pair's bounds say so.
+    pub fn narrow_error(&self) -> f64 {
+        let mut errors: Vec<f64> = self.errors.iter().map(|errors| errors[1]).collect();
+        errors.sort_by(f64::total_cmp);
+        2.0 * errors.get(errors.len() * 9 / 10).copied().unwrap_or_default()
+    }
+
     /// No product is larger in magnitude.
     pub fn product_max(&self) -> i32 {
         whole((self.reach * self.reach / self.unit()).ceil())
@@ -209,18 +229,24 @@ impl Scales {
         Self { coarse, fine, inverse: 1.0 / coarse, fine_inverse: 1.0 / fine }
     }
 
-    /// The scale under which the errors of some rows are least on average: rounding grows with it, cutting off shrinks.
+    /// The scale under which the errors of some rows are least: rounding grows with it, cutting off shrinks.
     fn fit(matrix: &[f32], dimensions: usize) -> Self {
         let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
         let step = rows.div_ceil(SCALE_ROWS).max(1);
         let sample = || matrix.chunks_exact(dimensions.max(1)).step_by(step);
         let largest = sample().flatten().map(|x| f64::from(x.abs())).fold(0.0, f64::max);
         let full = Self::new(if largest > 0.0 { largest / CODE_MAX } else { 1.0 });
-        let left = |scales: Self, row| encode(row, scales, repeat(()), |(), _, _| ()).left;
-        let total = |scales: Self| sample().map(|row| left(scales, row)).sum::<f64>();
+        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+        let total = |scales: Self| {
+            let left: Vec<f64> = sample().map(|row| encode(row, scales, repeat(()), |(), _, _| ()).left).collect();
+            // A row counts by its own error, and a panel of columns by its highest.
+            let highest = left.chunks(TILE_COLUMNS).map(|panel| panel.iter().fold(0.0, |a: f64, b| a.max(*b)));
+            let panels = left.len() as f64 / left.len().div_ceil(TILE_COLUMNS).max(1) as f64;
+            left.iter().sum::<f64>() + highest.sum::<f64>() * panels
+        };
         let (mut best, mut least) = (full, total(full));
         for step in 1..SCALE_STEPS {
-            let candidate = Self::new(full.coarse * libm::exp2(-f64::from(step) / 6.0));
+            let candidate = Self::new(full.coarse * libm::exp2(-f64::from(step) / 12.0));
             let error = total(candidate);
             if error < least {
                 (best, least) = (candidate, error);

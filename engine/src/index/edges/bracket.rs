@@ -2,7 +2,7 @@
 
 use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
-use crate::index::edges::image::image;
+use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::BLOCK_ROWS;
 use crate::index::edges::sides::pairs_of;
 use rayon::prelude::*;
@@ -30,7 +30,7 @@ const CODES_SHIFT: f64 = 2e-4;
 
 /// The bracket reaches so much further to both sides where its images still fit, so that changes find the threshold in it
 /// that they move.
-const RESERVE: f64 = 1e-3;
+const RESERVE: f64 = 3e-4;
 
 /// Bins of a histogram of products.
 const HISTOGRAM: u32 = 1 << 14;
@@ -39,17 +39,25 @@ const HISTOGRAM: u32 = 1 << 14;
 const BINS_MAX: u32 = 1 << 19;
 
 impl Bracket {
-    /// All images from `low` to `high`.
+    /// All images from `low` to `high` that numbers have.
     pub fn between(low: u32, high: u32) -> Self {
+        let (least, most) = (image(f32::NEG_INFINITY), image(f32::INFINITY));
+        let (low, high) = (low.clamp(least, most), high.clamp(least, most));
         let span = high.saturating_sub(low);
         let shift = (0..32).find(|shift| span >> shift < BINS_MAX).unwrap_or(31);
         Self { low, shift, bins: (span >> shift) + 1 }
     }
 
-    /// The highest image.
+    /// The highest image, of those that numbers have.
     pub fn high(&self) -> u32 {
         let images = u64::from(self.bins) << self.shift;
-        u32::try_from(u64::from(self.low) + images - 1).unwrap_or(u32::MAX)
+        u32::try_from(u64::from(self.low) + images - 1).unwrap_or(u32::MAX).min(image(f32::INFINITY))
+    }
+
+    /// The image that lies so much below the bracket.
+    pub fn below(&self, by: f64) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "what is lost is less than what the bound has to spare")]
+        image((f64::from(score(self.low)) - by) as f32)
     }
 
     /// The images of one bin.
@@ -230,18 +238,22 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::edges::image::score;
 
     #[test]
     fn brackets_cover_their_images_and_those_beyond_adjoin() {
-        for (low, high) in [(0, 0), (5, 9), (1 << 31, u32::MAX), (0, u32::MAX), (image(0.19), image(0.2))] {
+        let (least, most) = (image(f32::NEG_INFINITY), image(f32::INFINITY));
+        for (low, high) in
+            [(least, least), (least + 5, least + 9), (1 << 31, most), (least, most), (image(0.19), image(0.2))]
+        {
             let bracket = Bracket::between(low, high);
             assert_eq!(bracket.low, low);
             assert!(bracket.high() >= high && bracket.bins <= BINS_MAX);
             assert_eq!(bracket.bin(0).low, low);
-            assert!(low == 0 || bracket.beyond(true).high() >= low - 1);
-            assert!(bracket.high() == u32::MAX || bracket.beyond(false).low == bracket.high() + 1);
+            assert!(low == least || bracket.beyond(true).high() >= low - 1);
+            assert!(bracket.high() == most || bracket.beyond(false).low == bracket.high() + 1);
         }
+        // What is no number has no place.
+        assert_eq!(Bracket::between(0, u32::MAX), Bracket::between(least, most));
         assert!(score(image(0.19)) < score(Bracket::between(image(0.19), image(0.2)).high()));
     }
 }

@@ -4,6 +4,7 @@ mod bracket;
 mod image;
 mod scan;
 mod set;
+mod settle;
 mod sides;
 mod state;
 
@@ -11,6 +12,7 @@ use crate::distance::codes::Codes;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::scan::{Choices, Scan, Tally};
+use crate::index::edges::settle::{EXTRA, Settling};
 use crate::index::edges::sides::{Sides, pairs_of};
 use crate::index::edges::state::{State, order_statistic, width};
 pub use set::{EdgeReport, EdgeSet};
@@ -60,23 +62,35 @@ pub fn build(
     }
     let codes = Codes::new(matrix, dimensions, &order);
     let sides = Sides::all(&codes);
-    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, control };
+    let tolerance = codes.narrow_error();
+    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance, control };
     let target = order_statistic(pairs, rules.percentile);
     let width = width(order.len(), rules);
     let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules.percentile);
     let mut done = 0;
     loop {
-        let choices = Choices::new(&vec![0; order.len() * width], width, bracket.low);
+        let floor = bracket.below(tolerance);
+        let choices = Choices::new(&vec![0; order.len() * (width + EXTRA)], width + EXTRA, floor);
         let tally = scan.pass(bracket, &choices, done)?;
         done += pairs;
-        match tally.bin_of(target) {
+        let next = match tally.bin_of(target) {
             Ok((bin, before)) if bracket.shift == 0 => {
-                let state = State { low: bracket.low, tally, width, entries: choices.into_entries() };
-                return Ok(state.edges(&order, rules, (bracket.low + bin, before)));
+                let low = bracket.low;
+                let settling = Settling { matrix, dimensions, order: &order, tolerance, width, low };
+                let (entries, unsure) = settling.settle(&choices.into_entries());
+                let mut state = State { low, tally, width, entries };
+                Change { matrix, dimensions, codes: &codes, order: &order, control }.renew(&mut state, &unsure, &[])?;
+                return Ok(state.edges(&order, rules, (low + bin, before)));
             }
-            Ok((bin, _)) => bracket = bracket.bin(bin),
-            Err(lower) => bracket = bracket.beyond(lower),
+            Ok((bin, _)) => bracket.bin(bin),
+            Err(lower) => bracket.beyond(lower),
+        };
+        // Vectors of a damaged file may have similarities that are no numbers: then no pair is at the index.
+        if next == bracket {
+            let rows = number(order.len());
+            return Ok((EdgeSet::of(&[], EdgeReport { rows, pairs, ..EdgeReport::default() }), Reserve::default()));
         }
+        bracket = next;
     }
 }
 
@@ -151,7 +165,7 @@ impl Change<'_> {
     fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
         let sides = Sides::new(self.codes, left.to_vec(), skipped);
         let Self { matrix, dimensions, codes, order, control } = *self;
-        Scan { matrix, dimensions, codes, order, sides: &sides, control }.pass(bracket, choices, 0)
+        Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0.0, control }.pass(bracket, choices, 0)
     }
 
     /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.

@@ -26,6 +26,9 @@ pub struct Scan<'s> {
     pub order: &'s [u32],
     /// Which pairs.
     pub sides: &'s Sides,
+    /// Partners are offered by the middle of what the finer codes say of them, where that is as near to their similarity;
+    /// else by the similarity.
+    pub tolerance: f64,
     /// Asked once a block.
     pub control: &'s dyn Control,
 }
@@ -52,11 +55,14 @@ pub struct Choices {
 /// Rows of a block: whole tiles and whole panels. Their codes and vectors fit the second-level cache together.
 pub const BLOCK_ROWS: usize = TILE_ROWS * TILE_COLUMNS / 2;
 
+/// Rows on the left that are compared with a block before the next one is fetched.
+const LEFT_ROWS: usize = 8 * BLOCK_ROWS;
+
 impl Scan<'_> {
     /// Compares all pairs, in blocks that the threads of the pool take one after another.
     pub fn pass(&self, bracket: Bracket, choices: &Choices, before: u64) -> Result<Tally, Cancelled> {
         let rights = self.order.len().div_ceil(BLOCK_ROWS);
-        let blocks = self.sides.left.len().div_ceil(BLOCK_ROWS) * rights;
+        let blocks = self.sides.left.len().div_ceil(LEFT_ROWS) * rights;
         let (next, done) = (AtomicUsize::new(0), AtomicU64::new(before));
         let total = before + self.sides.pairs;
         let work = || {
@@ -216,8 +222,8 @@ impl<'s> Block<'s> {
     /// Compares a block of rows on the left with a block of columns, and says how many pairs that were.
     fn scan(&mut self, left: usize, right: usize) -> u64 {
         let scan = self.scan;
-        let start = left * BLOCK_ROWS;
-        let rows = &scan.sides.left[start..(start + BLOCK_ROWS).min(scan.sides.left.len())];
+        let start = left * LEFT_ROWS;
+        let rows = &scan.sides.left[start..(start + LEFT_ROWS).min(scan.sides.left.len())];
         let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.order.len());
         self.needed.clear();
         self.needed.extend(columns.clone().map(|column| self.choices.needed(column)));
@@ -279,7 +285,7 @@ impl<'s> Block<'s> {
                 below += u64::from((counted & !above & !band).count_ones());
                 let offset = panel - columns.start;
                 let line = &out.0[at];
-                let mut candidates = band | marks[2] & counted;
+                let mut candidates = band | (marks[2] & above);
                 while candidates != 0 {
                     let column = candidates.trailing_zeros() as usize;
                     candidates &= candidates - 1;
@@ -309,11 +315,15 @@ impl<'s> Block<'s> {
         for ((column, _), between) in listed.iter().zip(&self.narrowed) {
             if between.high < low {
                 self.tally.below += 1;
-            } else if between.low <= high
-                || between.high >= f64::from(score(needed.min(self.needed[usize::from(*column)])))
-            {
+                continue;
+            }
+            let at = columns.start + usize::from(*column);
+            let needed = f64::from(score(needed.min(self.needed[usize::from(*column)])));
+            if between.low <= high || (between.error() > self.scan.tolerance && between.high >= needed) {
                 self.deciding.push(*column);
-                self.deciding_rows.push(self.scan.order[columns.start + usize::from(*column)]);
+                self.deciding_rows.push(self.scan.order[at]);
+            } else if between.middle() >= needed {
+                self.offers.push((place, number(at), image(rounded(between.middle()))));
             }
         }
         listed.clear();
@@ -335,6 +345,12 @@ impl<'s> Block<'s> {
             }
         }
     }
+}
+
+/// A similarity that is not exact anyway.
+#[expect(clippy::cast_possible_truncation, reason = "an estimate")]
+fn rounded(similarity: f64) -> f32 {
+    similarity as f32
 }
 
 /// What the product of a pair with this image exceeds, errors apart.

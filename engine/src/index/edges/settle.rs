@@ -1,0 +1,59 @@
+//! From partners that codes chose to those that the similarity chooses.
+
+use crate::distance::dots;
+use crate::index::edges::image::{image, score};
+use crate::index::edges::scan::{entry, parts};
+use rayon::prelude::*;
+
+/// Partners that codes choose beyond those that are wanted, for what the similarity puts in another order.
+pub const EXTRA: usize = 16;
+
+/// What is to be settled.
+pub struct Settling<'s> {
+    /// Rows of unit vectors.
+    pub matrix: &'s [f32],
+    /// Components of a row; not zero.
+    pub dimensions: usize,
+    /// How far the similarity of a partner may lie from what it was chosen by.
+    pub tolerance: f64,
+    /// The rows in the order of their keys.
+    pub order: &'s [u32],
+    /// Partners that are wanted of each row, with an image of at least `low`.
+    pub width: usize,
+    /// The lowest image that counts.
+    pub low: u32,
+}
+
+impl Settling<'_> {
+    /// The entries of all rows by the similarity, worst first, and the rows that may lack one: so many partners are as
+    /// similar that the codes can't tell them apart.
+    pub fn settle(&self, chosen: &[u64]) -> (Vec<u64>, Vec<u32>) {
+        let mut entries = vec![0; self.order.len() * self.width];
+        let lists = chosen.par_chunks_exact(self.width + EXTRA).zip(entries.par_chunks_exact_mut(self.width));
+        let sure: Vec<bool> = lists
+            .enumerate()
+            .map_init(Vec::new, |similarities, (place, (list, slots))| self.row(place, list, slots, similarities))
+            .collect();
+        (entries, (0..).zip(sure).filter(|(_, sure)| !sure).map(|(place, _)| place).collect())
+    }
+
+    /// Fills the entries of a row from what codes chose, and says whether none can be missing.
+    fn row(&self, place: usize, list: &[u64], slots: &mut [u64], similarities: &mut Vec<f32>) -> bool {
+        let row = |place: usize| self.order.get(place).copied().unwrap_or(u32::MAX);
+        let partners: Vec<u32> = list.iter().filter_map(|entry| parts(*entry).1).collect();
+        let rows: Vec<u32> = partners.iter().map(|partner| row(*partner as usize)).collect();
+        let query = self.matrix.chunks_exact(self.dimensions).nth(row(place) as usize).unwrap_or_default();
+        dots(query, self.matrix, &rows, similarities);
+        let known = partners.iter().zip(similarities).map(|(partner, similarity)| entry(image(*similarity), *partner));
+        let mut known: Vec<u64> = known.filter(|entry| parts(*entry).0 >= self.low).collect();
+        known.sort_unstable_by(|a, b| b.cmp(a));
+        for (slot, entry) in slots.iter_mut().rev().zip(&known) {
+            *slot = *entry;
+        }
+        let Some(worst) = list.first().filter(|worst| **worst != 0) else { return true };
+        // What was not chosen is at most so similar.
+        let bound = f64::from(score(parts(*worst).0)) + self.tolerance;
+        let last = known.get(self.width - 1).map(|entry| f64::from(score(parts(*entry).0)));
+        bound < f64::from(score(self.low)) || last.is_some_and(|last| last > bound)
+    }
+}
