@@ -8,6 +8,7 @@ use hedgerow::{Context, Embed, Filter, Models, Question, Snapshot, Strategy};
 use crate::command::answer::searched;
 use crate::command::bounds::Bounds;
 use crate::command::models::{EmbedderChoice, LlmOptions};
+use crate::command::recipe::Constant;
 use crate::command::render;
 use crate::command::render::layout::{columns, plain};
 use crate::extract::Patterns;
@@ -75,6 +76,9 @@ pub struct Asking {
     /// How much vectors count beside terms, 0 to 1 [default: .2]. Of imported vectors see --space
     #[arg(long, value_name = "W", value_parser = weight)]
     vector_weight: Option<f32>,
+    /// A constant of the strategy, such as similar=0; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Constant::parse)]
+    constant: Vec<Constant>,
     /// Time and memory.
     #[command(flatten)]
     pub bounds: Bounds,
@@ -83,7 +87,7 @@ pub struct Asking {
 impl Asking {
     /// The question with its budget.
     pub fn question(&self, strategy: Strategy) -> Question {
-        Question {
+        let mut question = Question {
             strategy,
             seeds: self.k.into(),
             neighbours: self.neighbours.into(),
@@ -92,7 +96,9 @@ impl Asking {
             space: self.space.clone(),
             vector_weight: self.vector_weight,
             ..Question::new(self.question.as_str())
-        }
+        };
+        Constant::set_all(&self.constant, &mut question);
+        question
     }
 
     /// What gives the question its vector.

@@ -19,6 +19,7 @@ use crate::command::eval::misses::{DEPTH, Misses};
 use crate::command::eval::questions::{Record, Records, Vectors};
 use crate::command::eval::report::{Answers, Report};
 use crate::command::models::EmbedderChoice;
+use crate::command::recipe::Constant;
 use crate::command::render::layout::counted;
 use crate::command::strategies::{Named, distinct, named};
 use crate::extract::Patterns;
@@ -57,6 +58,9 @@ pub struct Args {
     /// How much vectors count beside terms, 0 to 1 [default: .2 for the built-in table, .4 for imported vectors]
     #[arg(long, value_name = "W", value_parser = weight)]
     vector_weight: Option<f32>,
+    /// A constant of the strategies, such as similar=0; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Constant::parse)]
+    constant: Vec<Constant>,
 }
 
 /// Runs the command. Questions are asked one after the other, so that the latency is that of one reader alone.
@@ -151,7 +155,7 @@ impl<'a> Asking<'a> {
 
     fn context(&self, record: &Record, place: usize, neighbours: usize) -> Result<Context, Failure> {
         let strategy = self.args.strategy.get(place).map(|named| named.strategy).unwrap_or_default();
-        let question = Question {
+        let mut question = Question {
             strategy,
             seeds: PASSAGES,
             neighbours,
@@ -161,6 +165,7 @@ impl<'a> Asking<'a> {
             vector_weight: self.args.vector_weight,
             ..Question::new(record.question.as_str())
         };
+        Constant::set_all(&self.args.constant, &mut question);
         Ok(self.snapshot.ask(&question, self.models)?)
     }
 }

@@ -20,6 +20,7 @@ mod intake;
 mod ls;
 mod models;
 mod read_documents;
+mod recipe;
 mod render;
 mod repair;
 mod restore;
