@@ -2,7 +2,8 @@
 
 use crate::stores::{Numbers, PIPELINE, Place, document};
 use hedgerow::{
-    Batch, Description, EdgeReport, EdgeRules, Pipeline, Quiet, Snapshot, StagedVector, Store, Target, dot,
+    Batch, Description, EdgeReport, EdgeRules, Node, Pipeline, Quiet, Reason, Snapshot, StagedVector, Store, Target,
+    dot,
 };
 use hedgerow_format::Key;
 use proptest::prelude::*;
@@ -48,6 +49,21 @@ proptest! {
         prop_assert_eq!(report.pairs, expected.pairs);
         prop_assert_eq!(report.passed, expected.passed);
         prop_assert_eq!(report.kept, expected.edges.len() as u64);
+        let snapshot = place.read();
+        for (row, (key, _)) in vectors.iter().enumerate() {
+            for (other, _) in vectors.iter().skip(row + 1) {
+                let chunk = |name: &str| match snapshot.find(&format!("chunk:{name}#0")).expect("it is there") {
+                    Node::Chunk(chunk) => chunk,
+                    _ => panic!("{name} has a chunk"),
+                };
+                let why = snapshot.explain([chunk(key), chunk(other)], "v").expect("it can be explained");
+                let ends = [format!("{key}#0"), format!("{other}#0")];
+                let edge = expected.edges.iter().find(|(pair, _)| ends.contains(&pair.0) && ends.contains(&pair.1));
+                prop_assert_eq!(why.edge, edge.map(|(_, weight)| *weight));
+                let chosen = [Reason::ChosenByFirst, Reason::ChosenBySecond, Reason::ChosenByBoth];
+                prop_assert_eq!(chosen.contains(&why.reason), edge.is_some(), "{:?}", why);
+            }
+        }
         if expected.pairs > 0 {
             // Zero and minus zero are one similarity.
             prop_assert_eq!((report.threshold + 0.0).to_bits(), (expected.threshold + 0.0).to_bits());

@@ -83,10 +83,10 @@ pub use crate::planted::{Planted, plant};
 pub use crate::project::EdgeError;
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
-    Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EntityEdges,
-    EntityLine, ExpandOptions, Expansion, ExtractionLine, Found, Legs, LinkTrace, Listing, MentionLine, NameTrace,
-    Node, Passage, PathEdge, Question, Reached, Recipe, RelationLine, Role, Sage, Step, Strategy, TermTrace, Trace,
-    VectorTrace,
+    Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
+    EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found, Legs, LinkTrace, Listing,
+    MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe, RelationLine, Role, Sage, Step,
+    Strategy, TermTrace, Trace, VectorTrace,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEnd, StagedEntity, StagedExtraction, StagedMention,

@@ -4,8 +4,11 @@ use crate::error::QueryError;
 use crate::index::guard::QueryLimits;
 use crate::model::Models;
 use crate::query::filter::Filter;
-use crate::query::{Comparison, Context, Description, ExpandOptions, Expansion, Found, Listing, Node, Question};
+use crate::query::{
+    Comparison, Context, Description, ExpandOptions, Expansion, Explanation, Found, Listing, Node, Question,
+};
 use crate::snapshot::Snapshot;
+use hedgerow_format::ChunkId;
 
 /// Each of them is [`Snapshot::bounded`] with the default limits: no deadline, 4 GiB.
 impl Snapshot {
@@ -76,6 +79,15 @@ impl Snapshot {
     /// [`QueryError`].
     pub fn key_of(&self, node: Node) -> Result<String, QueryError> {
         self.bounded(QueryLimits::default()).key_of(node)
+    }
+
+    /// Why there is a similarity edge between two chunks of a space, or none: the similarity, the rank of each among the
+    /// partners of the other, and the rule that decided. Compares both with every vector of the space.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownSpace`], [`QueryError::Damaged`].
+    pub fn explain(&self, pair: [ChunkId; 2], space: &str) -> Result<Explanation, QueryError> {
+        self.bounded(QueryLimits::default()).explain(pair, space)
     }
 
     /// A node with its fields, edges and origin; of each list at most `limit`.

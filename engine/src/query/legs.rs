@@ -256,12 +256,23 @@ impl<'s> Vectors<'s> {
         Ok(Self { rows })
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, chunk: ChunkId) -> Option<&'s [u8]> {
+        self.rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok().map(|row| self.rows[row].1)
+    }
+
+    /// The components of a chunk's vector.
+    pub(super) fn components(&self, chunk: ChunkId) -> Option<Vec<f32>> {
+        Some(self.row(chunk)?.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+
     /// The cosine of two chunks; 0 where one of them has no vector.
     pub(super) fn between(&self, a: ChunkId, b: ChunkId) -> f32 {
-        let row = |chunk| self.rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok().map(|row| self.rows[row].1);
-        let Some((a, b)) = row(a).zip(row(b)) else { return 0.0 };
-        let a: Vec<f32> = a.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        dot_bytes(&a, b)
+        self.components(a).zip(self.row(b)).map_or(0.0, |(a, b)| dot_bytes(&a, b))
     }
 
     /// The cosine of every vector with a question's, which has length 1. Compares all, on all threads; the scores are the

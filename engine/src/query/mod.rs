@@ -5,6 +5,7 @@ mod ask;
 mod calls;
 mod describe;
 mod expand;
+mod explain;
 pub mod filter;
 mod graph;
 mod legs;
@@ -22,6 +23,7 @@ pub use describe::{
     RelationLine,
 };
 pub use expand::{ExpandOptions, Expansion, PathEdge, Reached};
+pub use explain::{EdgeRule, Explanation, Reason};
 pub use graph::{Direction, EdgeKind};
 pub use node::Node;
 pub use search::Found;

@@ -107,7 +107,11 @@ pub fn percentile(text: &str) -> Result<u32, String> {
     if thousandths > 100_000 { Err(fault()) } else { Ok(thousandths) }
 }
 
-fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
+/// The space of a store that has one.
+///
+/// # Errors
+/// [`Failure`] where it has none or several.
+pub fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
     let mut spaces: Vec<String> = snapshot.spaces()?.iter().map(|space| space.name.clone()).collect();
     match spaces.len() {
         0 => Err(Failure::NotFound(

@@ -13,6 +13,7 @@ mod durability;
 mod edges;
 mod eval;
 mod expand;
+mod explain;
 mod extract;
 mod import;
 mod ingest;
@@ -104,6 +105,7 @@ enum Command {
     Answer(answer::Args),
     Compare(compare::Args),
     Expand(expand::Args),
+    Explain(explain::Args),
     Show(show::Args),
     Ls(ls::Args),
     Eval(eval::Args),
@@ -133,6 +135,7 @@ impl Command {
             Command::Answer(args) => answer::run(args, session),
             Command::Compare(args) => compare::run(args, session),
             Command::Expand(args) => expand::run(args, session),
+            Command::Explain(args) => explain::run(args, session),
             Command::Show(args) => show::run(args, session),
             Command::Ls(args) => ls::run(args, session),
             Command::Eval(args) => eval::run(args, session),
@@ -165,6 +168,7 @@ impl Command {
             | Command::Answer(_)
             | Command::Compare(_)
             | Command::Expand(_)
+            | Command::Explain(_)
             | Command::Show(_)
             | Command::Ls(_)
             | Command::Eval(_)
@@ -191,6 +195,7 @@ impl Command {
             Command::Extract(args) => Some(&args.store),
             Command::Compare(args) => Some(&args.asking.store),
             Command::Expand(args) => Some(&args.store),
+            Command::Explain(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
             Command::Ls(args) => Some(&args.store),
             Command::Eval(args) => Some(&args.store),

@@ -5,6 +5,7 @@ use crate::index::edges::scan::{Tally, bar, entry, parts};
 use crate::index::edges::set::{EdgeReport, EdgeSet};
 use crate::index::edges::sides::pairs_of;
 use crate::index::edges::{EdgeRules, Reserve};
+use rayon::prelude::*;
 
 /// Partners that a row remembers beyond those that it may choose, for when it loses some.
 const SPARE: usize = 8;
@@ -71,7 +72,7 @@ impl State {
                 }
             }
         }
-        chosen.sort_unstable();
+        chosen.par_sort_unstable();
         chosen.dedup();
         reserve.offsets.push(0);
         for (partner, image) in spare.into_iter().flat_map(|spare| {

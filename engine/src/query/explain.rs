@@ -1,0 +1,175 @@
+//! Explain: why a similarity edge between two chunks is there, or is not.
+
+use crate::error::QueryError;
+use crate::query::legs::Vectors;
+use crate::snapshot::{Bounded, Space};
+use hedgerow_format::{ChunkId, EntitySlot, Key};
+use std::collections::BTreeSet;
+
+/// What is known of a pair of chunks in a vector space.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// How similar they are; none where one of them has no vector in the space.
+    pub similarity: Option<f32>,
+    /// Chunks that have a vector in the space.
+    pub chunks: usize,
+    /// The place of the second among the partners of the first, from 1, and of the first among those of the second; among
+    /// equals the first by document key and ordinal comes first.
+    pub ranks: Option<[usize; 2]>,
+    /// How the edges of the space were made; none where it has none.
+    pub rules: Option<EdgeRule>,
+    /// The edge's weight, if there is an edge.
+    pub edge: Option<f32>,
+    /// What decided.
+    pub reason: Reason,
+    /// Entities that both mention, those of fewest chunks first: name, and how many chunks mention it.
+    pub shared: Vec<(String, usize)>,
+}
+
+/// The rules that edges were made by, and the threshold that came of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EdgeRule {
+    /// Share of pairs below the threshold, in thousandths of a per cent.
+    pub percentile: u32,
+    /// How many partners each chunk may choose.
+    pub top_m: u32,
+    /// The similarity from which on pairs pass.
+    pub threshold: f32,
+    /// Whether the edges are in step with what is live; if not, ranks are those of now and the edge is of then.
+    pub in_step: bool,
+}
+
+/// Why there is an edge, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// One of them has no vector in the space.
+    NoVector,
+    /// The space has no edges, or they can't be read.
+    NotBuilt,
+    /// It is below the threshold.
+    BelowThreshold,
+    /// It passes, and neither is among the top of the other.
+    NotChosen,
+    /// The first chose the second.
+    ChosenByFirst,
+    /// The second chose the first.
+    ChosenBySecond,
+    /// Both chose each other.
+    ChosenByBoth,
+}
+
+impl Reason {
+    /// As a sentence.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NoVector => "one of them has no vector in the space",
+            Self::NotBuilt => "the space has no edges: `hedgerow edges` builds them",
+            Self::BelowThreshold => "it is below the threshold",
+            Self::NotChosen => "it passes the threshold, and neither is among the top of the other",
+            Self::ChosenByFirst => "the second is among the top of the first",
+            Self::ChosenBySecond => "the first is among the top of the second",
+            Self::ChosenByBoth => "each is among the top of the other",
+        }
+    }
+}
+
+impl Bounded<'_> {
+    /// See [`Snapshot::explain`](crate::Snapshot::explain).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn explain(&self, pair: [ChunkId; 2], space: &str) -> Result<Explanation, QueryError> {
+        self.guard.scope(|| {
+            let spaces = self.spaces()?;
+            let Some(known) = spaces.iter().find(|known| known.name == space) else {
+                let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(QueryError::UnknownSpace { space: space.to_owned(), known });
+            };
+            let vectors = Vectors::of(self, known)?;
+            let (similarity, ranks) = self.ranked(pair, known, &vectors)?.unzip();
+            let chunks = vectors.len();
+            let edges = self.edges().find(|edges| edges.space() == space);
+            let (mut rules, mut edge) = (None, None);
+            if let Some(edges) = edges {
+                let (entry, report) = (edges.entry(), edges.report()?);
+                rules = Some(EdgeRule {
+                    percentile: entry.percentile_thousandths,
+                    top_m: entry.top_m,
+                    threshold: report.threshold,
+                    in_step: entry.facts == self.manifest().facts,
+                });
+                edge = edges.weight(pair[0], pair[1])?;
+            }
+            let reason = reason(similarity, ranks, rules);
+            Ok(Explanation { similarity, chunks, ranks, rules, edge, reason, shared: self.shared(pair)? })
+        })
+    }
+
+    /// The similarity of a pair, and the rank of each among the partners of the other; none where one has no vector.
+    fn ranked(
+        &self,
+        pair: [ChunkId; 2],
+        space: &Space,
+        vectors: &Vectors<'_>,
+    ) -> Result<Option<(f32, [usize; 2])>, QueryError> {
+        let mut ranks = [0; 2];
+        let mut similarity = 0.0;
+        for ((chunk, other), rank) in [(pair[0], pair[1]), (pair[1], pair[0])].into_iter().zip(&mut ranks) {
+            let Some(vector) = vectors.components(chunk).filter(|_| vectors.components(other).is_some()) else {
+                return Ok(None);
+            };
+            let scores = vectors.cosines(self, space, &vector)?;
+            let of_other = scores.iter().find(|(partner, _)| *partner == other).map_or(0.0, |(_, score)| *score + 0.0);
+            similarity = of_other;
+            let place = self.place(other)?;
+            let mut before = 0;
+            for (partner, score) in scores {
+                if partner == chunk || partner == other {
+                    continue;
+                }
+                let (score, equal) = (score + 0.0, (score + 0.0).to_bits() == of_other.to_bits());
+                before += usize::from(score > of_other || (equal && self.place(partner)? < place));
+            }
+            *rank = before + 1;
+        }
+        Ok(Some((similarity, ranks)))
+    }
+
+    /// What orders chunks that are equally similar.
+    fn place(&self, chunk: ChunkId) -> Result<(Key, u32), QueryError> {
+        let chunk = self.chunk(chunk)?;
+        Ok((Key::of_document(chunk.document()?.key()?), chunk.ordinal()))
+    }
+
+    /// The entities that both chunks mention.
+    fn shared(&self, pair: [ChunkId; 2]) -> Result<Vec<(String, usize)>, QueryError> {
+        let Some(links) = self.links() else { return Ok(Vec::new()) };
+        let first: BTreeSet<u32> = links.mentions(pair[0])?.iter().collect();
+        let mut shared = Vec::new();
+        for slot in links.mentions(pair[1])?.iter().filter(|slot| first.contains(slot)).map(EntitySlot) {
+            let name = links.string(links.entity(slot)?.name)?;
+            self.guard.hold::<(String, usize)>(1)?;
+            shared.push((name.to_owned(), links.mentioning(slot)?.len()));
+        }
+        shared.sort_by(|a, b| a.1.cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+        Ok(shared)
+    }
+}
+
+fn reason(similarity: Option<f32>, ranks: Option<[usize; 2]>, rules: Option<EdgeRule>) -> Reason {
+    let Some((similarity, ranks)) = similarity.zip(ranks) else { return Reason::NoVector };
+    let Some(rules) = rules else { return Reason::NotBuilt };
+    if similarity < rules.threshold {
+        return Reason::BelowThreshold;
+    }
+    match ranks.map(|rank| rank <= rules.top_m as usize) {
+        [true, true] => Reason::ChosenByBoth,
+        [true, false] => Reason::ChosenByFirst,
+        [false, true] => Reason::ChosenBySecond,
+        [false, false] => Reason::NotChosen,
+    }
+}
