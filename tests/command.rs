@@ -495,25 +495,3 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
-
-#[test]
-fn a_pair_is_explained_whether_or_not_there_is_an_edge() {
-    let folder = Folder::new();
-    let documents = folder.write("d.jsonl", lines_of(6));
-    told(&["import", &folder.store(), "--documents", &documents]);
-    let unbuilt = told(&["explain", &folder.store(), "d0", "d1#0"]);
-    assert!(unbuilt["edge"].is_null() && unbuilt["reason"].as_str().is_some_and(|text| text.contains("no edges")));
-    told(&["edges", &folder.store(), "--percentile", "50", "--top-m", "1"]);
-    let (mut edges, mut none) = (0, 0);
-    for other in 1..6 {
-        let pair = told(&["explain", &folder.store(), "d0", &format!("d{other}")]);
-        let chosen = [&pair["rank_of_first"], &pair["rank_of_second"]].iter().any(|rank| **rank == json!(1));
-        let passes = pair["similarity"].as_f64() >= pair["threshold"].as_f64();
-        assert_eq!(!pair["edge"].is_null(), chosen && passes, "{pair}");
-        assert_eq!((&pair["in_step"], &pair["top_m"]), (&json!(true), &json!(1)));
-        if pair["edge"].is_null() { none += 1 } else { edges += 1 }
-    }
-    assert!(edges > 0 && none > 0);
-    let run = run(&["explain", &folder.store(), "d0", "nowhere"]);
-    assert_eq!(run.code, 3, "{}", run.err);
-}

@@ -1,13 +1,16 @@
 //! Stored similarity edges, against a computation that anyone can follow.
 
+use crate::command::{Folder, Run, command, told};
 use crate::stores::{Numbers, PIPELINE, Place, document};
 use hedgerow::{
-    Batch, Description, EdgeReport, EdgeRules, Node, Pipeline, Quiet, Reason, Snapshot, StagedVector, Store, Target,
-    dot,
+    Batch, Control, Description, EdgeReport, EdgeRules, Node, Pipeline, Quiet, Reason, Snapshot, StagedVector, Store,
+    Target, dot,
 };
 use hedgerow_format::Key;
 use proptest::prelude::*;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pairs of chunk keys, the lower first, with their similarity.
 type Pairs = BTreeMap<(String, String), f32>;
@@ -192,4 +195,91 @@ fn stored_keys(snapshot: &Snapshot) -> Vec<String> {
         }
     }
     keys
+}
+
+/// Hears how much there is to compare.
+#[derive(Default)]
+struct Heard(AtomicU64);
+
+impl Control for Heard {
+    fn advance(&self, _: u64, total: u64) {
+        self.0.fetch_max(total, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn edges_that_follow_changes_are_those_of_a_naive_computation() {
+    let (mut followed, mut steps) = (0, 0);
+    for seed in 0..6 {
+        let place = Place::new();
+        let percentile = [90_000, 95_000, 50_000][usize::try_from(seed % 3).expect("it is small")];
+        let rules = EdgeRules { percentile, top_m: 3 };
+        let case = Case { rows: 80, dimensions: 12, directions: 60, seed, rules };
+        let (store, mut vectors) = built(&place, &case);
+        store.build_edges("v", rules, &Quiet).expect("edges can be built");
+        let mut numbers = Numbers(seed);
+        for _ in 0..8 {
+            let mut batch = Batch::default();
+            let kind = numbers.below(3);
+            for _ in 0..=numbers.below(3) {
+                let mut components: Vec<f32> = (0..case.dimensions).map(|_| numbers.component()).collect();
+                components[0] += 2.0;
+                hedgerow::normalise(&mut components).expect("it has a direction");
+                let row = match kind {
+                    0 => {
+                        batch.delete(&vectors.pop().expect("there are some").0);
+                        continue;
+                    }
+                    1 => {
+                        let key = name(vectors.len());
+                        let pipeline = Pipeline { embedder: None, ..PIPELINE };
+                        let documents = vec![document(&key, "text")];
+                        pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
+                        vectors.push((key, Vec::new()));
+                        vectors.len() - 1
+                    }
+                    _ => numbers.below(40),
+                };
+                vectors[row].1.clone_from(&components);
+                let vector = StagedVector { space: "v".into(), model: "m".into(), components };
+                batch.set_vector(Target { document: vectors[row].0.clone(), chunk: None }, vector);
+            }
+            store.commit(batch).expect("the batch is sound");
+            let heard = Heard::default();
+            store.refresh(&heard).expect("the store can be brought in step");
+            let pairs = vectors.len() * (vectors.len() - 1) / 2;
+            followed += usize::from(heard.0.load(Ordering::Relaxed) < pairs as u64);
+            steps += 1;
+            assert_eq!(stored(&place.read(), vectors.len()), expected(&vectors, rules).edges, "seed {seed}");
+        }
+    }
+    assert!(followed * 2 > steps, "{followed} of {steps} changes were followed");
+}
+
+#[test]
+fn a_pair_is_explained_whether_or_not_there_is_an_edge() {
+    let folder = Folder::new();
+    let line = |row: usize| json!({"id": format!("d{row}"), "text": format!("Text number {row}.")}).to_string() + "\n";
+    let lines: String = (0..6).map(line).collect();
+    let documents = folder.write("d.jsonl", lines);
+    told(&["import", &folder.store(), "--documents", &documents]);
+    let unbuilt = told(&["explain", &folder.store(), "d0", "d1#0"]);
+    assert!(unbuilt["edge"].is_null() && unbuilt["reason"].as_str().is_some_and(|text| text.contains("no edges")));
+    told(&["edges", &folder.store(), "--percentile", "50", "--top-m", "1"]);
+    let (mut edges, mut none) = (0, 0);
+    for other in 1..6 {
+        let pair = told(&["explain", &folder.store(), "d0", &format!("d{other}")]);
+        let chosen = [&pair["rank_of_first"], &pair["rank_of_second"]].iter().any(|rank| **rank == json!(1));
+        let passes = pair["similarity"].as_f64() >= pair["threshold"].as_f64();
+        assert_eq!(!pair["edge"].is_null(), chosen && passes, "{pair}");
+        assert_eq!((&pair["in_step"], &pair["top_m"]), (&json!(true), &json!(1)));
+        if pair["edge"].is_null() { none += 1 } else { edges += 1 }
+    }
+    assert!(edges > 0 && none > 0);
+    let run = Run::of(command().args(["explain", &folder.store(), "d0", "nowhere"]));
+    assert_eq!(run.code, 3, "{}", run.err);
 }
