@@ -32,10 +32,6 @@ const CODES_SHIFT: f64 = 2e-4;
 /// that they move.
 const RESERVE: f64 = 3e-4;
 
-/// Of few rows it is this over their number, at most the other.
-const RESERVE_ROWS: f64 = 30.0;
-const RESERVE_MAX: f64 = 0.05;
-
 /// Bins of a histogram of products.
 const HISTOGRAM: u32 = 1 << 14;
 
@@ -91,8 +87,7 @@ impl Bracket {
         let (low, high) = (histogram.at(share - slack) - reach, histogram.at(share + slack) + reach);
         #[expect(clippy::cast_possible_truncation, reason = "a place to begin with")]
         let around = |by: f64| Self::between(image((low - by) as f32), image((high + by) as f32));
-        // In few rows a change of one moves the threshold far.
-        let mut reserve = (RESERVE_ROWS / float(codes.rows().max(1) as u64)).clamp(RESERVE, RESERVE_MAX);
+        let mut reserve = RESERVE;
         while around(reserve).shift > 0 && reserve > RESERVE / 64.0 {
             reserve /= 2.0;
         }

@@ -10,6 +10,9 @@ use rayon::prelude::*;
 /// Partners that a row remembers beyond those that it may choose, for when it loses some.
 const SPARE: usize = 8;
 
+/// Counts that any reserve may have.
+const COUNTS_MIN: usize = 1 << 13;
+
 /// The state of the rows in the order of their keys.
 pub struct State {
     /// The lowest image that is counted and remembered.
@@ -47,8 +50,19 @@ impl State {
         (0..).zip(self.lists()).filter(|(_, list)| lacks(list)).map(|(place, _)| place).collect()
     }
 
+    /// Keeps no more counts than there are pairs, those around the threshold: what is kept shall not outweigh the rows.
+    fn trim(&mut self, threshold: u32) {
+        let most = usize::try_from(pairs_of(self.rows())).unwrap_or(usize::MAX).max(COUNTS_MIN);
+        let at = (threshold - self.low) as usize;
+        let start = at.saturating_sub(most / 2);
+        self.tally.counts.truncate(start.saturating_add(most));
+        self.tally.below += self.tally.counts.drain(..start).sum::<u64>();
+        self.low += u32::try_from(start).unwrap_or(0);
+    }
+
     /// The edges, and what a later build needs; `order` says which row has which place.
-    pub fn edges(&self, order: &[u32], rules: EdgeRules, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
+    pub fn edges(mut self, order: &[u32], rules: EdgeRules, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
+        self.trim(threshold);
         let (mut chosen, mut spare) = (Vec::new(), vec![Vec::new(); order.len()]);
         let mut reserve = Reserve {
             low: self.low,
