@@ -23,10 +23,14 @@ pub struct Codes {
     rows: usize,
     steps: usize,
     scale: f64,
+    /// One divided by what a product of one is; what it is rounded by, the slack of errors covers.
+    per_unit: f64,
     reach: f64,
-    /// For each row how far it moves similarities from products, and from products with the mixed ones.
-    errors: Vec<[f64; 2]>,
-    right: Vec<[Right; TILE_COLUMNS]>,
+    /// For each row how far it moves similarities from products, in units of a product, and from estimates, in units of an
+    /// estimate; rounded up.
+    errors: Vec<(i32, i64)>,
+    /// Of each panel, step by step, four codes of every column.
+    right: Aligned<i8>,
     bias: Vec<[i32; TILE_COLUMNS]>,
     fine: FineRows,
 }
@@ -46,19 +50,42 @@ impl Lefts {
 
 /// What [`Fine`] shows.
 struct FineRows {
-    codes: Vec<u8>,
-    rests: Vec<i8>,
+    codes: Aligned<u8>,
+    rests: Aligned<i8>,
     bias: Vec<i32>,
     width: usize,
 }
 
-/// What a similarity can be.
-#[derive(Clone, Copy, Debug)]
-pub struct Between {
-    /// Not less.
-    pub low: f64,
-    /// Not more.
-    pub high: f64,
+/// Bytes that begin where a line of the cache does, so that no vector lies in two.
+struct Aligned<T> {
+    room: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+impl<T: Copy> Aligned<T> {
+    fn filled(value: T, len: usize) -> Self {
+        let room = vec![value; len + LINE];
+        let start = room.as_ptr().align_offset(LINE).min(LINE);
+        Self { room, start, len }
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.room[self.start..self.start + self.len]
+    }
+}
+
+impl<T> std::ops::DerefMut for Aligned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.room[self.start..self.start + self.len]
+    }
 }
 
 /// The share of `‖x‖ ‖y‖` that the rounding of a similarity and of the figures here stays below, several times over:
@@ -71,23 +98,26 @@ const CODE_MAX: f64 = 127.0;
 /// Steps of the finer scale in one of the other: a rest, at most half a step, fits a code.
 const REST_STEPS: f64 = 2.0 * CODE_MAX;
 
+/// The same as a whole number.
+const REST_STEPS_WHOLE: i64 = 254;
+
+/// What no product of codes reaches: with 4096 dimensions they stay below a fourth of it.
+pub const NEVER: i32 = 1 << 28;
+
+/// Limits less errors of two rows stay far from where numbers of 32 bits end; and an error as large lets every product count.
+const ERROR_MAX: i32 = NEVER / 2;
+
+/// What no estimate reaches.
+pub const FINE_NEVER: i64 = 1 << 48;
+
+/// Bytes of a panel's step.
+const STEP: usize = 4 * TILE_COLUMNS;
+
 /// Rows that the scale is chosen by.
 const SCALE_ROWS: usize = 512;
 
 /// Scales tried, each less than the one before it by a twelfth root of two.
 const SCALE_STEPS: u32 = 24;
-
-impl Between {
-    /// How far the middle may lie from the similarity.
-    pub fn error(&self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
-
-    /// The best estimate.
-    pub fn middle(&self) -> f64 {
-        f64::midpoint(self.low, self.high)
-    }
-}
 
 impl Codes {
     /// Codes of the listed rows of a row-major matrix of finite components, in the order of the list; a row that is not
@@ -99,8 +129,8 @@ impl Codes {
         let scales = Scales::fit(matrix, dimensions);
         let scale = scales.coarse;
         let width = dimensions.next_multiple_of(FINE_STEP);
-        let mut fine =
-            FineRows { codes: vec![128; rows * width], rests: vec![0; rows * width], bias: vec![0; rows], width };
+        let (codes, rests) = (Aligned::filled(128, rows * width), Aligned::filled(0, rows * width));
+        let mut fine = FineRows { codes, rests, bias: vec![0; rows], width };
         let places = fine.codes.par_chunks_mut(width.max(1)).zip(fine.rests.par_chunks_mut(width.max(1)));
         let lines = places.zip(&mut fine.bias).zip(listed);
         let measured: Vec<Lengths> = lines
@@ -116,12 +146,13 @@ impl Codes {
             })
             .collect();
         let reach = measured.iter().map(|lengths| lengths.whole + lengths.left).fold(0.0, f64::max) * (1.0 + SLACK);
-        let errors = measured.iter().map(|lengths| lengths.errors(reach)).collect();
+        let errors = measured.iter().map(|lengths| lengths.errors(reach, scale * scale)).collect();
         let row =
             |row: usize| fine.codes.as_chunks::<4>().0.chunks_exact((width / 4).max(1)).nth(row).unwrap_or_default();
         let panels = rows.div_ceil(TILE_COLUMNS);
-        let (mut right, mut bias) = (vec![[[0; 4]; TILE_COLUMNS]; panels * steps], vec![[0; TILE_COLUMNS]; panels]);
-        right.par_chunks_mut(steps.max(1)).zip(&mut bias).enumerate().for_each(|(panel, (packed, bias))| {
+        let (mut right, mut bias) = (Aligned::filled(0, panels * steps * STEP), vec![[0; TILE_COLUMNS]; panels]);
+        right.par_chunks_mut((steps * STEP).max(1)).zip(&mut bias).enumerate().for_each(|(panel, (packed, bias))| {
+            let packed = packed.as_chunks_mut::<4>().0.as_chunks_mut::<TILE_COLUMNS>().0;
             for at in 0..TILE_COLUMNS {
                 for (packed, codes) in packed.iter_mut().zip(row(panel * TILE_COLUMNS + at)) {
                     packed[at] = codes.map(|code| (code ^ 128).cast_signed());
@@ -129,7 +160,7 @@ impl Codes {
                 }
             }
         });
-        Self { rows, steps, scale, reach, errors, right, bias, fine }
+        Self { rows, steps, scale, per_unit: 1.0 / (scale * scale), reach, errors, right, bias, fine }
     }
 
     /// Rows.
@@ -154,53 +185,68 @@ impl Codes {
 
     /// The right side of the tile with this number: the rows from `panel · TILE_COLUMNS` on, and their bias.
     pub fn right(&self, panel: usize) -> (&[[Right; TILE_COLUMNS]], &[i32; TILE_COLUMNS]) {
-        let codes = self.right.get(panel * self.steps..(panel + 1) * self.steps).unwrap_or_default();
-        (codes, self.bias.get(panel).unwrap_or(&[0; TILE_COLUMNS]))
+        let bytes = self.right.get(panel * self.steps * STEP..(panel + 1) * self.steps * STEP).unwrap_or_default();
+        (bytes.as_chunks::<4>().0.as_chunks().0, self.bias.get(panel).unwrap_or(&[0; TILE_COLUMNS]))
     }
 
     /// How far a row moves similarities from products of its codes, rounded up to units of such a product.
     pub fn error(&self, row: usize) -> i32 {
-        self.errors.get(row).map_or(0, |error| whole((error[0] / self.unit()).ceil()))
+        self.errors.get(row).map_or(0, |error| error.0)
     }
 
     /// Pairs with a higher product have a higher similarity; the errors of both rows are to be added.
     pub fn certainly_above(&self, similarity: f32) -> i32 {
-        whole((f64::from(similarity) / self.unit()).ceil())
+        whole(f64::from(similarity) * self.per_unit).saturating_add(1).clamp(-NEVER, NEVER)
     }
 
     /// Pairs with this similarity or a higher one have a higher product; the errors of both rows are to be subtracted.
     pub fn perhaps_at_least(&self, similarity: f32) -> i32 {
-        whole((f64::from(similarity) / self.unit()).floor()).saturating_sub(1)
+        whole(f64::from(similarity) * self.per_unit).saturating_sub(2).clamp(-NEVER, NEVER)
     }
 
-    /// Where the similarities of a row and some of those from `first` on lie, of which the products of codes are given.
-    pub fn narrow(
-        &self,
-        row: usize,
-        first: usize,
-        listed: &[(u16, i32)],
-        scratch: &mut Vec<i32>,
-        out: &mut Vec<Between>,
-    ) {
+    /// The similarities of a row and listed ones, of which the products of codes are given, as the finer codes estimate them:
+    /// in units of [`Codes::fine_unit`].
+    pub fn narrow(&self, row: usize, listed: &[u32], products: &[i32], scratch: &mut Vec<i32>, out: &mut Vec<i64>) {
         let FineRows { codes, rests, bias, width } = &self.fine;
-        mixed(Fine { codes, rests, bias, width: *width }, row, first, listed, scratch);
-        let (unit, fine_unit) = (self.unit(), self.unit() / REST_STEPS);
-        let error = |row: usize| self.errors.get(row).map_or(0.0, |errors| errors[1]);
-        let own = error(row);
+        mixed(Fine { codes, rests, bias, width: *width }, row, listed, scratch);
         out.clear();
-        out.extend(listed.iter().zip(scratch).map(|((column, product), mixed)| {
-            let value = f64::from(*product) * unit + f64::from(*mixed) * fine_unit;
-            let error = own + error(first + usize::from(*column));
-            Between { low: value - error, high: value + error }
-        }));
+        let estimates = products.iter().zip(scratch);
+        out.extend(estimates.map(|(product, mixed)| i64::from(*product) * REST_STEPS_WHOLE + i64::from(*mixed)));
     }
 
-    /// How far the middle of what [`Codes::narrow`] says lies from a similarity, for all pairs but those of few rows: where
-    /// it may lie further away, the pair's bounds say so.
-    pub fn narrow_error(&self) -> f64 {
-        let mut errors: Vec<f64> = self.errors.iter().map(|errors| errors[1]).collect();
-        errors.sort_by(f64::total_cmp);
-        2.0 * errors.get(errors.len() * 9 / 10).copied().unwrap_or_default()
+    /// How far a row moves similarities from these estimates, rounded up.
+    pub fn fine_error(&self, row: usize) -> i64 {
+        self.errors.get(row).map_or(0, |error| error.1)
+    }
+
+    /// What an estimate of one is as a similarity.
+    pub fn fine_unit(&self) -> f64 {
+        self.unit() / REST_STEPS
+    }
+
+    /// An estimate that is not above a similarity, and by less than two units below it.
+    pub fn fine_floor(&self, similarity: f32) -> i64 {
+        (long(f64::from(similarity) * self.per_unit * REST_STEPS) - 1).clamp(-FINE_NEVER, FINE_NEVER)
+    }
+
+    /// What an estimate says.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "an estimate")]
+    pub fn estimated(&self, estimate: i64) -> f32 {
+        (estimate as f64 * self.fine_unit()) as f32
+    }
+
+    /// How far from an estimate a similarity may lie with an error of so many units.
+    #[expect(clippy::cast_precision_loss, reason = "rounded up by the last factor")]
+    pub fn reach_of(&self, error: i64) -> f64 {
+        error as f64 * self.fine_unit() * (1.0 + SLACK)
+    }
+
+    /// How far an estimate lies from a similarity at most, for all pairs but those of few rows, in units of
+    /// [`Codes::fine_unit`]: where it may lie further away, the errors of the pair's rows say so.
+    pub fn usual_error(&self) -> i64 {
+        let mut errors: Vec<i64> = (0..self.rows).map(|row| self.fine_error(row)).collect();
+        errors.sort_unstable();
+        2 * errors.get(errors.len() * 19 / 20).copied().unwrap_or_default()
     }
 
     /// No product is larger in magnitude.
@@ -299,11 +345,18 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn errors(&self, reach: f64) -> [f64; 2] {
+    fn errors(&self, reach: f64, unit: f64) -> (i32, i64) {
         let slack = SLACK * reach * reach;
         let fine = self.rest * self.rest / 2.0 + self.last * reach;
-        [self.left * reach, fine].map(|error| error * (1.0 + SLACK) + slack)
+        let [error, fine] = [self.left * reach, fine].map(|error| error * (1.0 + SLACK) + slack);
+        (whole((error / unit).ceil()).min(ERROR_MAX), long((fine / unit * REST_STEPS).ceil()).min(FINE_NEVER))
     }
+}
+
+/// A whole number as it fits.
+#[expect(clippy::cast_possible_truncation, reason = "the conversion saturates")]
+fn long(value: f64) -> i64 {
+    value as i64
 }
 
 /// A whole number as it fits.
@@ -348,9 +401,8 @@ mod tests {
             let codes = Codes::new(&matrix, dimensions, &listed);
             let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
             let lefts = codes.lefts(&(0..u32::try_from(rows).unwrap()).collect::<Vec<_>>());
-            let mut tightest = 0_f64;
             for left in 0..rows {
-                let mut pairs = Vec::new();
+                let (mut columns, mut coarse) = (Vec::new(), Vec::new());
                 for panel in 0..rows.div_ceil(TILE_COLUMNS) {
                     let mut out = Products::default();
                     let (right, bias) = codes.right(panel);
@@ -361,19 +413,23 @@ mod tests {
                         assert!(product <= codes.certainly_above(similarity) + errors);
                         assert!(product > codes.perhaps_at_least(similarity) - errors);
                         assert!(product.abs() <= codes.product_max());
-                        pairs.push((u16::try_from(column).unwrap(), product));
+                        columns.push(u32::try_from(column).unwrap());
+                        coarse.push(product);
                     }
                 }
-                let mut narrowed = Vec::new();
-                codes.narrow(left, 0, &pairs, &mut Vec::new(), &mut narrowed);
-                for ((column, _), between) in pairs.iter().zip(&narrowed) {
-                    let similarity = f64::from(dot(vector(left), vector(usize::from(*column))));
-                    assert!(between.low <= similarity && similarity <= between.high);
-                    tightest = tightest.max((similarity - between.low) / (between.high - between.low));
+                let mut estimates = Vec::new();
+                codes.narrow(left, &columns, &coarse, &mut Vec::new(), &mut estimates);
+                for (column, estimate) in columns.iter().zip(&estimates) {
+                    let similarity = dot(vector(left), vector(*column as usize));
+                    let error = codes.fine_error(left) + codes.fine_error(*column as usize);
+                    assert!(estimate - error <= codes.fine_floor(similarity) + 2);
+                    assert!(estimate + error >= codes.fine_floor(similarity));
                 }
             }
-            // A bound that is never nearly met would hide a mistake in the products.
-            assert!(tightest > 0.5);
+            // Bounds as wide as those of the coarser codes would hide a mistake.
+            let usual = codes.reach_of(codes.usual_error());
+            let coarse = f64::from(codes.error(0)) * codes.unit();
+            assert!(usual < coarse / 2.0, "{usual} {coarse}");
         }
     }
 

@@ -41,6 +41,19 @@ pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
     }
 }
 
+/// The inner products, rounded, of pairs of rows; where a row is not there, 0.
+pub fn pair_dots(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    match Level::detected() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level says that the processor has AVX-512F, AVX2 and FMA.
+        Level::Avx512 => unsafe { pair_dots_avx512(matrix, dimensions, pairs, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level says that the processor has AVX2 and FMA.
+        Level::Avx2 => unsafe { pair_dots_avx2(matrix, dimensions, pairs, out) },
+        Level::Scalar => pair_dots_body::<[f64; 2], 2, 8, 1>(matrix, dimensions, pairs, out),
+    }
+}
+
 /// A component as it lies in memory or in a file.
 pub trait Component: Copy {
     /// The component as a number.
@@ -110,35 +123,50 @@ fn dots_avx2(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
     dots_body::<__m256d, 4, 4, 2>(query, rows, listed, out);
 }
 
-/// The lanes of `R` rows as `K` vectors of `W` each. A last block is filled up with zeros, which change no sum: a lane
-/// starts at +0 and so is never -0.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn pair_dots_avx512(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    pair_dots_body::<__m512d, 8, 2, 4>(matrix, dimensions, pairs, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn pair_dots_avx2(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    pair_dots_body::<__m256d, 4, 4, 1>(matrix, dimensions, pairs, out);
+}
+
+/// The lanes of `R` rows as `K` vectors of `W` each, with one query for all of them or one for each. A last block is filled
+/// up with zeros, which change no sum: a lane starts at +0 and so is never -0.
 #[inline(always)]
-fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const R: usize>(
-    query: &[f32],
+fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const Q: usize, const R: usize>(
+    queries: [&[f32]; Q],
     rows: [&[C]; R],
 ) -> [f64; R] {
-    let (query, rest) = query.as_chunks::<LANES>();
+    let len = queries[0].len();
+    let (whole, rest) = (len / LANES, len % LANES);
+    let mut lefts = [[].as_slice(); Q];
+    for q in 0..Q {
+        lefts[q] = &queries[q].as_chunks::<LANES>().0[..whole];
+    }
     let mut blocks = [[].as_slice(); R];
     for r in 0..R {
-        blocks[r] = &rows[r].as_chunks::<LANES>().0[..query.len()];
+        blocks[r] = &rows[r].as_chunks::<LANES>().0[..whole];
     }
     let mut sums = [[V::splat(0.0); K]; R];
-    for (at, x) in query.iter().enumerate() {
-        let x = widened::<V, f32, W, K>(x);
+    for at in 0..whole {
+        let mut x = [[V::splat(0.0); K]; Q];
+        for q in 0..Q {
+            x[q] = widened::<V, f32, W, K>(&lefts[q][at]);
+        }
         for r in 0..R {
-            sums[r] = added::<V, W, K>(sums[r], x, widened::<V, C, W, K>(&blocks[r][at]));
+            sums[r] = added::<V, W, K>(sums[r], x[r % Q], widened::<V, C, W, K>(&blocks[r][at]));
         }
     }
-    if !rest.is_empty() {
-        let mut x = [0.0; LANES];
-        x[..rest.len()].copy_from_slice(rest);
-        let x = widened::<V, f32, W, K>(&x);
+    if rest > 0 {
         for r in 0..R {
-            let mut y = [0.0; LANES];
-            for (y, component) in y.iter_mut().zip(&rows[r][query.len() * LANES..]) {
-                *y = component.value();
-            }
-            sums[r] = added::<V, W, K>(sums[r], x, widened::<V, f32, W, K>(&y));
+            let x = widened::<V, f32, W, K>(&filled_up(&queries[r % Q][len - rest..]));
+            let y = widened::<V, f32, W, K>(&filled_up(&rows[r][len - rest..len]));
+            sums[r] = added::<V, W, K>(sums[r], x, y);
         }
     }
     let mut products = [0.0; R];
@@ -146,6 +174,16 @@ fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const 
         products[r] = tree::<V, W, K>(sums[r]);
     }
     products
+}
+
+/// The last components of a row and zeros.
+#[inline(always)]
+fn filled_up<C: Component>(rest: &[C]) -> [f32; LANES] {
+    let mut lanes = [0.0; LANES];
+    for (lane, component) in lanes.iter_mut().zip(rest) {
+        *lane = component.value();
+    }
+    lanes
 }
 
 // No closures from here on: the compiler doesn't compile them for the instructions of the function around them.
@@ -189,7 +227,7 @@ fn tree<V: Vector<W>, const W: usize, const K: usize>(sums: [V; K]) -> f64 {
 #[inline(always)]
 fn dot_body<V: Vector<W>, C: Component, const W: usize, const K: usize>(a: &[f32], b: &[C]) -> f64 {
     let dimensions = a.len().min(b.len());
-    lanes_body::<V, C, W, K, 1>(&a[..dimensions], [&b[..dimensions]])[0]
+    lanes_body::<V, C, W, K, 1, 1>([&a[..dimensions]], [&b[..dimensions]])[0]
 }
 
 /// Rows are taken `R` at a time, so that one need not wait for the sums of another.
@@ -210,8 +248,36 @@ fn dots_body<V: Vector<W>, const W: usize, const K: usize, const R: usize>(
                 (group[at], there[at]) = (row, true);
             }
         }
-        let products = lanes_body::<V, f32, W, K, R>(query, group);
+        let products = lanes_body::<V, f32, W, K, 1, R>([query], group);
         for at in 0..numbers.len() {
+            out.push(if there[at] { round(products[at]) } else { 0.0 });
+        }
+    }
+}
+
+/// Pairs are taken `R` at a time, so that one need not wait for the memory of another.
+#[inline(always)]
+fn pair_dots_body<V: Vector<W>, const W: usize, const K: usize, const R: usize>(
+    matrix: &[f32],
+    dimensions: usize,
+    pairs: &[[u32; 2]],
+    out: &mut Vec<f32>,
+) {
+    let nothing = matrix.get(..dimensions).unwrap_or_default();
+    for pairs in pairs.chunks(R) {
+        let (mut lefts, mut rights) = ([nothing; R], [nothing; R]);
+        let mut there = [false; R];
+        for (at, [left, right]) in pairs.iter().enumerate() {
+            let (left, right) =
+                ((*left as usize).saturating_mul(dimensions), (*right as usize).saturating_mul(dimensions));
+            let left = matrix.get(left..left.saturating_add(dimensions));
+            let right = matrix.get(right..right.saturating_add(dimensions));
+            if let (Some(left), Some(right)) = (left, right) {
+                (lefts[at], rights[at], there[at]) = (left, right, true);
+            }
+        }
+        let products = lanes_body::<V, f32, W, K, R, R>(lefts, rights);
+        for at in 0..pairs.len() {
             out.push(if there[at] { round(products[at]) } else { 0.0 });
         }
     }
@@ -352,6 +418,31 @@ mod tests {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the processor was just asked.
                 check(&|out| unsafe { dots_avx2(&query, &rows, &listed, out) });
+            }
+        }
+    }
+    #[test]
+    fn pairs_of_rows_give_the_bits_of_the_definition() {
+        let mut seed = 13;
+        for (n, dimensions) in [(1, 1), (8, 16), (33, 17), (16, 384)] {
+            let rows: Vec<f32> = (0..n * dimensions).map(|_| hard(&mut seed)).collect();
+            let place = |i: usize| u32::try_from(i * 7 % n).unwrap();
+            let pairs: Vec<[u32; 2]> =
+                (0..41).map(|i| [place(i), place(i + i / 7)]).chain([[0, u32::MAX], [u32::MAX, 0]]).collect();
+            let row = |at: u32| rows.chunks(dimensions).nth(at as usize);
+            let product = |pair: &[u32; 2]| Some(round(oracle(row(pair[0])?, row(pair[1])?)).to_bits());
+            let expected: Vec<u32> = pairs.iter().map(|pair| product(pair).unwrap_or(0)).collect();
+            let check = |compute: &dyn Fn(&mut Vec<f32>)| {
+                let mut out = Vec::new();
+                compute(&mut out);
+                assert_eq!(out.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), expected);
+            };
+            check(&|out| pair_dots(&rows, dimensions, &pairs, out));
+            check(&|out| pair_dots_body::<[f64; 2], 2, 8, 1>(&rows, dimensions, &pairs, out));
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                // SAFETY: the processor was just asked.
+                check(&|out| unsafe { pair_dots_avx2(&rows, dimensions, &pairs, out) });
             }
         }
     }

@@ -8,6 +8,8 @@
 pub mod codes;
 mod kernel;
 pub mod tile;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 /// Why a vector cannot stand in a vector space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +60,12 @@ pub fn normalise(vector: &mut [f32]) -> Result<(), VectorFault> {
 pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
     out.clear();
     kernel::dots(query, rows, listed, out);
+}
+
+/// The similarities of pairs of rows of a row-major matrix, the same bits as [`dot`] gives; 0 where a row is not there.
+pub fn pair_dots(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    out.clear();
+    kernel::pair_dots(matrix, dimensions, pairs, out);
 }
 
 /// The one rounding of a sum.

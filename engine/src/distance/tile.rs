@@ -1,4 +1,4 @@
-//! Inner products of codes in tiles, and how they compare with thresholds; compiled for each instruction set.
+//! Inner products of codes in tiles, and what becomes of them; compiled for each instruction set.
 //!
 //! Every `unsafe` here calls a function compiled for instructions that were just detected, or an intrinsic inside
 //! such a function. Whole numbers have no rounding, so every form gives the same; the scalar form is the oracle.
@@ -6,13 +6,7 @@
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{
-    __m256i, __m512i, _mm256_abs_epi8, _mm256_add_epi32, _mm256_castsi256_ps, _mm256_cmpgt_epi32,
-    _mm256_dpbusd_avx_epi32, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_movemask_ps,
-    _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_sign_epi8,
-    _mm256_storeu_si256, _mm256_xor_si256, _mm512_cmpgt_epi32_mask, _mm512_dpbusd_epi32, _mm512_loadu_si512,
-    _mm512_set1_epi32, _mm512_storeu_si512,
-};
+use crate::distance::x86::{Ymm, YmmVnni, Zmm};
 
 /// Rows on the left of a tile.
 pub const TILE_ROWS: usize = 14;
@@ -31,8 +25,76 @@ pub type Right = [i8; 4];
 #[repr(align(64))]
 pub struct Products(pub [[i32; TILE_COLUMNS]; TILE_ROWS]);
 
-/// Which columns of a line lie above each of three thresholds: a bit a column.
-pub type Marks = [u32; 3];
+/// What the products of a line must exceed; errors are in units of a product.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line {
+    /// To be perhaps at or above the bracket: less the error of the row, and that of the column is to be subtracted.
+    pub perhaps: i32,
+    /// To be certainly above it: with the error of the row, and that of the column is to be added.
+    pub above: i32,
+    /// To be perhaps chosen by the row: less its error, and that of the column is to be subtracted.
+    pub chosen: i32,
+    /// The error of the row.
+    pub error: i32,
+    /// The columns that it is compared with, a bit each.
+    pub counted: u32,
+}
+
+/// What is known of the columns of a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// The place of the first.
+    pub first: u32,
+    /// The error of each.
+    pub errors: [i32; TILE_COLUMNS],
+    /// What products must exceed to be perhaps chosen by the column: less its error, and that of the row is to be subtracted.
+    pub chosen: [i32; TILE_COLUMNS],
+}
+
+/// The columns of a line whose products do not decide.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    columns: Vec<u32>,
+    products: Vec<i32>,
+    len: usize,
+}
+
+impl Listed {
+    /// Places of columns.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns[..self.len]
+    }
+
+    /// The product of each.
+    pub fn products(&self) -> &[i32] {
+        &self.products[..self.len]
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Where the next ones go: as many as a tile has columns fit, of which the first `len` will count.
+    #[inline(always)]
+    pub fn room(&mut self) -> (&mut [u32], &mut [i32], &mut usize) {
+        let wanted = self.len + 2 * TILE_COLUMNS;
+        if self.columns.len() < wanted {
+            self.columns.resize(wanted, 0);
+            self.products.resize(wanted, 0);
+        }
+        (&mut self.columns, &mut self.products, &mut self.len)
+    }
+}
+
+/// How many pairs were seen, and how many of them lie below the bracket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sifted {
+    /// Pairs that count.
+    pub seen: u64,
+    /// Those certainly below.
+    pub below: u64,
+}
 
 /// Computes a tile from codes that lie step by step: of every row of the tile four codes, then the next four.
 ///
@@ -57,19 +119,24 @@ pub fn products(
     }
 }
 
-/// Compares every line of a tile with three thresholds of its own.
-pub fn compare(products: &Products, thresholds: &[[i32; 3]; TILE_ROWS], out: &mut [Marks; TILE_ROWS]) {
+/// Counts the pairs of a tile that lie below the bracket, and lists those that may lie in it or be chosen.
+pub fn sift(
+    products: &Products,
+    lines: &[Line; TILE_ROWS],
+    columns: &Columns,
+    listed: &mut [Listed; TILE_ROWS],
+) -> Sifted {
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F.
-        Level::Avx512Vnni => unsafe { compare_avx512(products, thresholds, out) },
+        Level::Avx512Vnni => unsafe { sift_avx512(products, lines, columns, listed) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and AVX-VNNI.
-        Level::AvxVnni => unsafe { compare_avx_vnni(products, thresholds, out) },
+        Level::AvxVnni => unsafe { sift_avx_vnni(products, lines, columns, listed) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
-        Level::Avx2 => unsafe { compare_avx2(products, thresholds, out) },
-        Level::Scalar => compare_body::<[i32; 4], 4>(products, thresholds, out),
+        Level::Avx2 => unsafe { sift_avx2(products, lines, columns, listed) },
+        Level::Scalar => sift_body::<[i32; 4], 4>(products, lines, columns, listed),
     }
 }
 
@@ -89,21 +156,20 @@ pub struct Fine<'f> {
 /// Rows of [`Fine`] are whole multiples of this.
 pub const FINE_STEP: usize = 64;
 
-/// The mixed products `Σ code · rest' + rest · code'` of a row with some of the rows from `first` on; what is not there
-/// gives 0.
-pub fn mixed(fine: Fine<'_>, row: usize, first: usize, listed: &[(u16, i32)], out: &mut Vec<i32>) {
+/// The mixed products `Σ code · rest' + rest · code'` of a row with listed ones; what is not there gives 0.
+pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
     out.clear();
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F and its VNNI.
-        Level::Avx512Vnni => unsafe { mixed_avx512(fine, row, first, listed, out) },
+        Level::Avx512Vnni => unsafe { mixed_avx512(fine, row, listed, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and AVX-VNNI.
-        Level::AvxVnni => unsafe { mixed_avx_vnni(fine, row, first, listed, out) },
+        Level::AvxVnni => unsafe { mixed_avx_vnni(fine, row, listed, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
-        Level::Avx2 => unsafe { mixed_avx2(fine, row, first, listed, out) },
-        Level::Scalar => mixed_body::<[i32; 4], 4, 2>(fine, row, first, listed, out),
+        Level::Avx2 => unsafe { mixed_avx2(fine, row, listed, out) },
+        Level::Scalar => mixed_body::<[i32; 4], 4, 2>(fine, row, listed, out),
     }
 }
 
@@ -124,11 +190,14 @@ impl Level {
     #[inline]
     fn detected() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vnni")
+            && is_x86_feature_detected!("popcnt")
+        {
             return Self::Avx512Vnni;
         }
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
             return if is_x86_feature_detected!("avxvnni") { Self::AvxVnni } else { Self::Avx2 };
         }
         Self::Scalar
@@ -138,7 +207,7 @@ impl Level {
 /// Compiles the three bodies for some instructions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! compiled_for {
-    ($features:literal, $sums:ty, $width:literal, $rows:literal, $columns:literal, $products:ident, $compare:ident, $mixed:ident) => {
+    ($features:literal, $sums:ty, $width:literal, $rows:literal, $columns:literal, $products:ident, $sift:ident, $mixed:ident) => {
         #[target_feature(enable = $features)]
         fn $products(
             left: &[[Left; TILE_ROWS]],
@@ -150,23 +219,28 @@ macro_rules! compiled_for {
         }
 
         #[target_feature(enable = $features)]
-        fn $compare(products: &Products, thresholds: &[[i32; 3]; TILE_ROWS], out: &mut [Marks; TILE_ROWS]) {
-            compare_body::<$sums, $width>(products, thresholds, out);
+        fn $sift(
+            products: &Products,
+            lines: &[Line; TILE_ROWS],
+            columns: &Columns,
+            listed: &mut [Listed; TILE_ROWS],
+        ) -> Sifted {
+            sift_body::<$sums, $width>(products, lines, columns, listed)
         }
 
         #[target_feature(enable = $features)]
-        fn $mixed(fine: Fine<'_>, row: usize, first: usize, listed: &[(u16, i32)], out: &mut Vec<i32>) {
-            mixed_body::<$sums, $width, 4>(fine, row, first, listed, out);
+        fn $mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
+            mixed_body::<$sums, $width, 4>(fine, row, listed, out);
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx512f,avx512vnni", Zmm, 16, 14, 2, products_avx512, compare_avx512, mixed_avx512);
+compiled_for!("avx512f,avx512vnni,popcnt", Zmm, 16, 14, 2, products_avx512, sift_avx512, mixed_avx512);
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx2,avxvnni", YmmVnni, 8, 2, 4, products_avx_vnni, compare_avx_vnni, mixed_avx_vnni);
+compiled_for!("avx2,avxvnni,popcnt", YmmVnni, 8, 2, 4, products_avx_vnni, sift_avx_vnni, mixed_avx_vnni);
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx2", Ymm, 8, 2, 4, products_avx2, compare_avx2, mixed_avx2);
+compiled_for!("avx2,popcnt", Ymm, 8, 2, 4, products_avx2, sift_avx2, mixed_avx2);
 
 // No closures in the bodies: the compiler doesn't compile them for the instructions of the function around them.
 
@@ -174,16 +248,15 @@ compiled_for!("avx2", Ymm, 8, 2, 4, products_avx2, compare_avx2, mixed_avx2);
 fn mixed_body<V: Sums<W>, const W: usize, const R: usize>(
     fine: Fine<'_>,
     row: usize,
-    first: usize,
-    listed: &[(u16, i32)],
+    listed: &[u32],
     out: &mut Vec<i32>,
 ) {
     let Some((codes, rests, bias)) = fine.row::<W>(row) else { return out.resize(listed.len(), 0) };
     for numbers in listed.chunks(R) {
         let mut others = [(codes, rests, bias); R];
         let mut there = [false; R];
-        for (at, (number, _)) in numbers.iter().enumerate() {
-            if let Some(other) = fine.row::<W>(first + usize::from(*number)) {
+        for (at, number) in numbers.iter().enumerate() {
+            if let Some(other) = fine.row::<W>(*number as usize) {
                 (others[at], there[at]) = (other, true);
             }
         }
@@ -217,37 +290,49 @@ impl<'f> Fine<'f> {
 }
 
 #[inline(always)]
-fn compare_body<V: Sums<W>, const W: usize>(
+fn sift_body<V: Sums<W>, const W: usize>(
     products: &Products,
-    thresholds: &[[i32; 3]; TILE_ROWS],
-    out: &mut [Marks; TILE_ROWS],
-) {
-    for ((line, thresholds), marks) in products.0.iter().zip(thresholds).zip(out) {
-        *marks = Marks::default();
-        for (place, values) in line.as_chunks::<W>().0.iter().enumerate() {
-            let shift = place * W;
-            for which in 0..3 {
-                marks[which] |= V::above(values, thresholds[which]) << shift;
-            }
+    lines: &[Line; TILE_ROWS],
+    columns: &Columns,
+    listed: &mut [Listed; TILE_ROWS],
+) -> Sifted {
+    let mut sifted = Sifted::default();
+    for ((values, line), listed) in products.0.iter().zip(lines).zip(listed) {
+        let (mut perhaps, mut open) = (0, 0);
+        let (errors, chosen) = (columns.errors.as_chunks::<W>().0, columns.chosen.as_chunks::<W>().0);
+        for (place, values) in values.as_chunks::<W>().0.iter().enumerate() {
+            let marks = V::sift(values, &errors[place], &chosen[place], *line);
+            perhaps |= marks[0] << (place * W);
+            open |= marks[1] << (place * W);
+        }
+        sifted.seen += u64::from(line.counted.count_ones());
+        sifted.below += u64::from((line.counted & !perhaps).count_ones());
+        if open & line.counted != 0 {
+            V::pick(values, columns.first, open & line.counted, listed);
         }
     }
+    sifted
 }
 
 /// A few sums of products side by side, one a column.
-trait Sums<const W: usize>: Copy {
+pub trait Sums<const W: usize>: Copy {
     /// Four codes on the left for each place: those of one row for every column.
     type Row: Copy;
     /// Four codes of each column.
     type Columns: Copy;
     /// Whether codes on the left count with 128 added, less the bias.
     const BIASED: bool;
+    /// No product yet, less the bias.
     fn start(bias: &[i32; W]) -> Self;
     /// Four codes on the left for each place.
     fn codes(left: &[Left; W]) -> Self::Row;
+    /// Those of one row for every place.
     fn row(left: Left) -> Self::Row;
+    /// Four codes of each column.
     fn columns(right: &[Right; W]) -> Self::Columns;
     /// Adds to every column the inner product of four codes.
     fn add(self, left: Self::Row, right: Self::Columns) -> Self;
+    /// The sums as numbers.
     fn store(self, out: &mut [i32; W]);
     /// All places together.
     #[inline(always)]
@@ -260,8 +345,34 @@ trait Sums<const W: usize>: Copy {
         }
         total
     }
-    /// A bit for each value above the threshold.
-    fn above(values: &[i32; W], threshold: i32) -> u32;
+    /// A bit for each product that is perhaps at or above the bracket, and for each of these that is not certainly above it
+    /// or perhaps chosen.
+    #[inline(always)]
+    fn sift(values: &[i32; W], errors: &[i32; W], chosen: &[i32; W], line: Line) -> [u32; 2] {
+        let (mut perhaps, mut open) = (0, 0);
+        for place in 0..W {
+            let (value, error) = (values[place], errors[place]);
+            let is_perhaps = value > line.perhaps - error;
+            let is_above = value > line.above + error;
+            let is_chosen = value > (line.chosen - error).min(chosen[place] - line.error);
+            perhaps |= u32::from(is_perhaps) << place;
+            open |= u32::from(is_perhaps && (!is_above || is_chosen)) << place;
+        }
+        [perhaps, open]
+    }
+    /// Lists the columns of a line that have a bit, with their products.
+    #[inline(always)]
+    fn pick(values: &[i32; TILE_COLUMNS], first: u32, bits: u32, listed: &mut Listed) {
+        let (columns, products, len) = listed.room();
+        let mut bits = bits;
+        while bits != 0 {
+            let place = bits.trailing_zeros();
+            bits &= bits - 1;
+            columns[*len] = first + place;
+            products[*len] = values[place as usize];
+            *len += 1;
+        }
+    }
 }
 
 /// Computes `M` rows by `N` vectors of `W` columns at a time, so that their sums stay in registers.
@@ -334,154 +445,6 @@ impl Sums<4> for [i32; 4] {
     fn store(self, out: &mut [i32; 4]) {
         *out = self;
     }
-    #[inline(always)]
-    fn above(values: &[i32; 4], threshold: i32) -> u32 {
-        let mut mask = 0;
-        for (place, value) in values.iter().enumerate() {
-            mask |= u32::from(*value > threshold) << place;
-        }
-        mask
-    }
-}
-
-/// Sums by an instruction that multiplies codes without a sign on the left, so with 128 added, and less the bias.
-#[cfg(target_arch = "x86_64")]
-macro_rules! sums_by_vnni {
-    ($name:ident, $register:ty, $width:literal, $load:ident, $spread:ident, $add:ident, $store:ident, $above:ident) => {
-        #[derive(Clone, Copy)]
-        struct $name($register);
-
-        impl Sums<$width> for $name {
-            type Row = $register;
-            type Columns = $register;
-            const BIASED: bool = true;
-            #[inline(always)]
-            fn start(bias: &[i32; $width]) -> Self {
-                let negative = bias.map(i32::wrapping_neg);
-                // SAFETY: only inlined into functions that are compiled for, and reached by, these instructions; the
-                // array is as wide as the register, and any alignment is allowed.
-                Self(unsafe { $load(negative.as_ptr().cast()) })
-            }
-            #[inline(always)]
-            fn codes(left: &[Left; $width]) -> $register {
-                // SAFETY: as above.
-                unsafe { $load(left.as_ptr().cast()) }
-            }
-            #[inline(always)]
-            fn row(left: Left) -> $register {
-                // SAFETY: as above.
-                unsafe { $spread(i32::from_le_bytes(left)) }
-            }
-            #[inline(always)]
-            fn columns(right: &[Right; $width]) -> $register {
-                // SAFETY: as above.
-                unsafe { $load(right.as_ptr().cast()) }
-            }
-            #[inline(always)]
-            fn add(self, left: $register, right: $register) -> Self {
-                // SAFETY: as above.
-                Self(unsafe { $add(self.0, left, right) })
-            }
-            #[inline(always)]
-            fn store(self, out: &mut [i32; $width]) {
-                // SAFETY: as above.
-                unsafe { $store(out.as_mut_ptr().cast(), self.0) }
-            }
-            #[inline(always)]
-            fn above(values: &[i32; $width], threshold: i32) -> u32 {
-                // SAFETY: as above.
-                unsafe { $above($load(values.as_ptr().cast()), $spread(threshold)) }
-            }
-        }
-    };
-}
-
-/// A bit for each value above the threshold.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn mask_avx512(values: __m512i, thresholds: __m512i) -> u32 {
-    u32::from(_mm512_cmpgt_epi32_mask(values, thresholds))
-}
-
-/// A bit for each value above the threshold.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn mask_avx2(values: __m256i, thresholds: __m256i) -> u32 {
-    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(values, thresholds))).cast_unsigned()
-}
-
-#[cfg(target_arch = "x86_64")]
-sums_by_vnni!(
-    Zmm,
-    __m512i,
-    16,
-    _mm512_loadu_si512,
-    _mm512_set1_epi32,
-    _mm512_dpbusd_epi32,
-    _mm512_storeu_si512,
-    mask_avx512
-);
-#[cfg(target_arch = "x86_64")]
-sums_by_vnni!(
-    YmmVnni,
-    __m256i,
-    8,
-    _mm256_loadu_si256,
-    _mm256_set1_epi32,
-    _mm256_dpbusd_avx_epi32,
-    _mm256_storeu_si256,
-    mask_avx2
-);
-
-/// Sums by AVX2: the left one's sign moves to the right, so that pairs of products, at most 2 · 127 · 127, fit 16 bits.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy)]
-struct Ymm(__m256i);
-
-#[cfg(target_arch = "x86_64")]
-impl Sums<8> for Ymm {
-    type Row = __m256i;
-    type Columns = __m256i;
-    const BIASED: bool = false;
-    #[inline(always)]
-    fn codes(left: &[Left; 8]) -> __m256i {
-        // SAFETY: as above.
-        unsafe { _mm256_xor_si256(_mm256_loadu_si256(left.as_ptr().cast()), _mm256_set1_epi8(-128)) }
-    }
-    #[inline(always)]
-    fn start(_: &[i32; 8]) -> Self {
-        // SAFETY: as above.
-        Self(unsafe { _mm256_setzero_si256() })
-    }
-    #[inline(always)]
-    fn row(left: Left) -> __m256i {
-        let codes = left.map(|code| code ^ 0x80);
-        // SAFETY: as above.
-        unsafe { _mm256_set1_epi32(i32::from_le_bytes(codes)) }
-    }
-    #[inline(always)]
-    fn columns(right: &[Right; 8]) -> __m256i {
-        // SAFETY: as above.
-        unsafe { _mm256_loadu_si256(right.as_ptr().cast()) }
-    }
-    #[inline(always)]
-    fn add(self, left: __m256i, right: __m256i) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(left), _mm256_sign_epi8(right, left));
-            Self(_mm256_add_epi32(self.0, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))))
-        }
-    }
-    #[inline(always)]
-    fn store(self, out: &mut [i32; 8]) {
-        // SAFETY: as above.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), self.0) }
-    }
-    #[inline(always)]
-    fn above(values: &[i32; 8], threshold: i32) -> u32 {
-        // SAFETY: as above.
-        unsafe { mask_avx2(_mm256_loadu_si256(values.as_ptr().cast()), _mm256_set1_epi32(threshold)) }
-    }
 }
 
 #[cfg(test)]
@@ -499,19 +462,26 @@ mod tests {
     }
 
     type Compute = fn(&[[Left; TILE_ROWS]], &[[Right; TILE_COLUMNS]], &[i32; TILE_COLUMNS], &mut Products);
-    type Compare = fn(&Products, &[[i32; 3]; TILE_ROWS], &mut [Marks; TILE_ROWS]);
+    type Sift = fn(&Products, &[Line; TILE_ROWS], &Columns, &mut [Listed; TILE_ROWS]) -> Sifted;
 
     /// All forms that this processor can run.
-    fn forms() -> Vec<(Compute, Compare)> {
-        let mut forms: Vec<(Compute, Compare)> = vec![(products, compare)];
-        forms.push((products_body::<[i32; 4], 4, 2, 8>, compare_body::<[i32; 4], 4>));
+    fn forms() -> Vec<(Compute, Sift)> {
+        let mut forms: Vec<(Compute, Sift)> = vec![(products, sift)];
+        forms.push((products_body::<[i32; 4], 4, 2, 8>, sift_body::<[i32; 4], 4>));
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
             // SAFETY: the processor was just asked.
-            forms.push((|l, r, b, o| unsafe { products_avx2(l, r, b, o) }, compare));
+            forms.push((
+                |l, r, b, o| unsafe { products_avx2(l, r, b, o) },
+                |p, l, c, o| unsafe { sift_avx2(p, l, c, o) },
+            ));
             if is_x86_feature_detected!("avxvnni") {
-                // SAFETY: the processor was just asked.
-                forms.push((|l, r, b, o| unsafe { products_avx_vnni(l, r, b, o) }, compare));
+                forms.push((
+                    // SAFETY: the processor was just asked.
+                    |l, r, b, o| unsafe { products_avx_vnni(l, r, b, o) },
+                    // SAFETY: as above.
+                    |p, l, c, o| unsafe { sift_avx_vnni(p, l, c, o) },
+                ));
             }
         }
         forms
@@ -535,18 +505,12 @@ mod tests {
                 .map(|step| std::array::from_fn(|row| std::array::from_fn(|i| right[row][step * 4 + i])))
                 .collect();
             let bias = std::array::from_fn(|row| 128 * right[row].iter().map(|code| i32::from(*code)).sum::<i32>());
-            for (products, compare) in forms() {
+            for (products, _) in forms() {
                 let mut out = Products::default();
                 products(&packed_left, &packed_right, &bias, &mut out);
-                let thresholds: [[i32; 3]; TILE_ROWS] = std::array::from_fn(|row| [out.0[row][3], 0, i32::MIN]);
-                let mut marks = [Marks::default(); TILE_ROWS];
-                compare(&out, &thresholds, &mut marks);
                 for (row, line) in out.0.iter().enumerate() {
                     for (column, value) in line.iter().enumerate() {
                         assert_eq!(*value, dot(&left[row], &right[column]));
-                        assert_eq!(marks[row][0] >> column & 1 == 1, *value > line[3]);
-                        assert_eq!(marks[row][1] >> column & 1 == 1, *value > 0);
-                        assert_eq!(marks[row][2] >> column & 1 == 1, *value > i32::MIN);
                     }
                 }
             }
@@ -554,7 +518,52 @@ mod tests {
     }
 
     #[test]
-    fn every_instruction_set_marks_and_mixes_alike() {
+    fn every_instruction_set_sifts_by_the_definition() {
+        let small = |seed: &mut u64| i32::from(code(seed)) / 8;
+        let mut seed = 11;
+        for round in 0..200 {
+            let products = Products(std::array::from_fn(|_| std::array::from_fn(|_| small(&mut seed))));
+            let columns = Columns {
+                first: 64,
+                errors: std::array::from_fn(|_| small(&mut seed).abs() / 4),
+                chosen: std::array::from_fn(|_| if round % 3 == 0 { 1 << 28 } else { small(&mut seed) }),
+            };
+            let lines: [Line; TILE_ROWS] = std::array::from_fn(|_| Line {
+                perhaps: small(&mut seed),
+                above: small(&mut seed),
+                chosen: if round % 5 == 0 { 1 << 28 } else { small(&mut seed) },
+                error: small(&mut seed).abs() / 4,
+                counted: (u32::from(code(&mut seed).cast_unsigned()) * 0x0101_0101) | u32::from(round % 2 == 0),
+            });
+            let mut expected = Sifted::default();
+            let mut left_open: [Vec<(u32, i32)>; TILE_ROWS] = Default::default();
+            for ((line, values), left_open) in lines.iter().zip(&products.0).zip(&mut left_open) {
+                for (column, value) in values.iter().enumerate().filter(|(column, _)| line.counted >> column & 1 == 1) {
+                    let (error, chosen) = (columns.errors[column], columns.chosen[column]);
+                    expected.seen += 1;
+                    if *value <= line.perhaps - error {
+                        expected.below += 1;
+                    } else if *value <= line.above + error
+                        || *value > line.chosen - error
+                        || *value > chosen - line.error
+                    {
+                        left_open.push((64 + u32::try_from(column).unwrap(), *value));
+                    }
+                }
+            }
+            for (_, sift) in forms() {
+                let mut listed: [Listed; TILE_ROWS] = Default::default();
+                assert_eq!(sift(&products, &lines, &columns, &mut listed), expected);
+                for (listed, left_open) in listed.iter().zip(&left_open) {
+                    let found = listed.columns().iter().copied().zip(listed.products().iter().copied());
+                    assert_eq!(&found.collect::<Vec<_>>(), left_open);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_mixes_alike() {
         let mut seed = 5;
         let width = 2 * FINE_STEP;
         let rows = 9;
@@ -567,10 +576,10 @@ mod tests {
             codes.iter().zip(rests).map(|(code, rest)| (i32::from(*code) - 128) * i32::from(*rest)).sum()
         };
         let row = |at: usize| (&codes[at * width..][..width], &rests[at * width..][..width]);
-        let listed: Vec<(u16, i32)> = [0, 3, 1, 6, 7, 2, 5].map(|at| (at, 0)).to_vec();
+        let listed = [2, 5, 3, 8, 9, 4, 7];
         let expected: Vec<i32> = listed
             .iter()
-            .map(|(at, _)| match usize::from(*at) + 2 {
+            .map(|at| match *at as usize {
                 at if at < rows => dot(row(4).0, row(at).1) + dot(row(at).0, row(4).1),
                 _ => 0,
             })
@@ -580,32 +589,15 @@ mod tests {
             compute(&mut out);
             assert_eq!(out, expected);
         };
-        check(&|out| mixed(fine, 4, 2, &listed, out));
-        check(&|out| mixed_body::<[i32; 4], 4, 2>(fine, 4, 2, &listed, out));
-        let products = Products(std::array::from_fn(|row| {
-            std::array::from_fn(|column| i32::try_from(row * column % 23).unwrap() - 11)
-        }));
-        let thresholds: [[i32; 3]; TILE_ROWS] =
-            std::array::from_fn(|row| [i32::try_from(row).unwrap() - 7, i32::MAX, 0]);
-        let mut expected = [Marks::default(); TILE_ROWS];
-        compare_body::<[i32; 4], 4>(&products, &thresholds, &mut expected);
-        let same = |compute: &dyn Fn(&mut [Marks; TILE_ROWS])| {
-            let mut out = [Marks::default(); TILE_ROWS];
-            compute(&mut out);
-            assert_eq!(out, expected);
-        };
-        same(&|out| compare(&products, &thresholds, out));
+        check(&|out| mixed(fine, 4, &listed, out));
+        check(&|out| mixed_body::<[i32; 4], 4, 2>(fine, 4, &listed, out));
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
-            check(&|out| unsafe { mixed_avx2(fine, 4, 2, &listed, out) });
-            // SAFETY: the processor was just asked.
-            same(&|out| unsafe { compare_avx2(&products, &thresholds, out) });
+            check(&|out| unsafe { mixed_avx2(fine, 4, &listed, out) });
             if is_x86_feature_detected!("avxvnni") {
                 // SAFETY: the processor was just asked.
-                check(&|out| unsafe { mixed_avx_vnni(fine, 4, 2, &listed, out) });
-                // SAFETY: the processor was just asked.
-                same(&|out| unsafe { compare_avx_vnni(&products, &thresholds, out) });
+                check(&|out| unsafe { mixed_avx_vnni(fine, 4, &listed, out) });
             }
         }
     }

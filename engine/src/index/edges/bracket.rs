@@ -26,7 +26,10 @@ const SAMPLE_SHARE: u64 = 100;
 const SAMPLE_ERRORS: f64 = 4.0;
 
 /// What the codes may shift a percentile: their errors have no preferred sign, so that it is far less than a pair's.
-const CODES_SHIFT: f64 = 2e-4;
+const CODES_SHIFT: f64 = 1e-4;
+
+/// Turns of fitting the effects of blocks.
+const EFFECT_TURNS: usize = 12;
 
 /// The bracket reaches so much further to both sides where its images still fit, so that changes find the threshold in it
 /// that they move.
@@ -200,8 +203,8 @@ impl<'c> Sample<'c> {
         Histogram { counts, pairs, first: -f64::from(offset) * unit, width: f64::from(1_u32 << shift) * unit }
     }
 
-    /// The standard error of the share of pairs below a similarity, from how it differs between blocks: pairs of one row
-    /// are not independent of each other.
+    /// The standard error of the share of pairs below a similarity. Pairs of one row are not independent of each other, but
+    /// all rows occur equally often; so what remains is how the share of two blocks differs from what is usual for both.
     fn percentile_error(&self, similarity: f64) -> f64 {
         if self.all {
             return 0.0;
@@ -223,11 +226,34 @@ impl<'c> Sample<'c> {
                 float(above) / float(all).max(1.0)
             })
             .collect();
-        let blocks = float(shares.len() as u64);
-        let mean = shares.iter().sum::<f64>() / blocks;
-        let variance = shares.iter().map(|share| (share - mean) * (share - mean)).sum::<f64>() / blocks;
-        (variance / blocks).sqrt()
+        residual_error(&self.blocks, &shares)
     }
+}
+
+/// The standard error of the mean of what pairs of blocks have, every block in equally many of them, apart from what comes
+/// from either block: the residuals of a model with an effect of each block, fitted by turns.
+fn residual_error(pairs: &[(usize, usize)], shares: &[f64]) -> f64 {
+    let blocks = pairs.iter().map(|pair| pair.0.max(pair.1) + 1).max().unwrap_or(0);
+    let count = float(shares.len() as u64);
+    let mean = shares.iter().sum::<f64>() / count;
+    let mut effects = vec![0.0; blocks];
+    for _ in 0..EFFECT_TURNS {
+        let mut sums = vec![(0.0, 0.0); blocks];
+        for ((left, right), share) in pairs.iter().zip(shares) {
+            for (block, other) in [(*left, *right), (*right, *left)] {
+                sums[block].0 += share - mean - effects[other];
+                sums[block].1 += 1.0;
+            }
+        }
+        // Half a step, so that turns settle.
+        for (effect, (sum, pairs)) in effects.iter_mut().zip(sums) {
+            *effect = f64::midpoint(*effect, sum / f64::max(pairs, 1.0));
+        }
+    }
+    let residual = |((left, right), share): (&(usize, usize), &f64)| share - mean - effects[*left] - effects[*right];
+    let squares: f64 = pairs.iter().zip(shares).map(residual).map(|residual| residual * residual).sum();
+    let free = (count - float(blocks as u64)).max(count / 4.0);
+    (squares / free / count).sqrt()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -255,5 +281,20 @@ mod tests {
         // What is no number has no place.
         assert_eq!(Bracket::between(0, u32::MAX), Bracket::between(least, most));
         assert!(score(image(0.19)) < score(Bracket::between(image(0.19), image(0.2)).high()));
+    }
+
+    #[test]
+    fn what_comes_from_the_blocks_is_no_error_of_a_balanced_sample() {
+        let blocks = 40;
+        let effect = |block: usize| float(block as u64 % 7) / 100.0;
+        let pairs: Vec<(usize, usize)> =
+            (1..4).flat_map(|offset| (0..blocks).map(move |left| (left, (left + offset * 5) % blocks))).collect();
+        let regular: Vec<f64> = pairs.iter().map(|pair| 0.05 + effect(pair.0) + effect(pair.1)).collect();
+        let irregular = |at: usize| if at.is_multiple_of(2) { 0.01 } else { -0.01 };
+        let shares: Vec<f64> = regular.iter().enumerate().map(|(at, share)| share + irregular(at / 3 + at)).collect();
+        let error = residual_error(&pairs, &shares);
+        assert!(residual_error(&pairs, &regular) < error / 5.0);
+        // The standard error of a mean of 120 numbers of which each is off by 0.01.
+        assert!(error > 0.0007 && error < 0.0013, "{error}");
     }
 }

@@ -62,21 +62,22 @@ pub fn build(
     }
     let codes = Codes::new(matrix, dimensions, &order);
     let sides = Sides::all(&codes);
-    let tolerance = codes.narrow_error();
+    let tolerance = codes.usual_error();
+    let reach = codes.reach_of(tolerance);
     let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance, control };
     let target = order_statistic(pairs, rules.percentile);
     let width = width(order.len(), rules);
     let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules.percentile);
     let mut done = 0;
     loop {
-        let floor = bracket.below(tolerance);
+        let floor = bracket.below(reach);
         let choices = Choices::new(&vec![0; order.len() * (width + EXTRA)], width + EXTRA, floor);
         let tally = scan.pass(bracket, &choices, done)?;
         done += pairs;
         let next = match tally.bin_of(target) {
             Ok((bin, before)) if bracket.shift == 0 => {
                 let low = bracket.low;
-                let settling = Settling { matrix, dimensions, order: &order, tolerance, width, low };
+                let settling = Settling { matrix, dimensions, order: &order, tolerance: reach, width, low };
                 let (entries, unsure) = settling.settle(&choices.into_entries());
                 let mut state = State { low, tally, width, entries };
                 Change { matrix, dimensions, codes: &codes, order: &order, control }.renew(&mut state, &unsure, &[])?;
@@ -165,7 +166,7 @@ impl Change<'_> {
     fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
         let sides = Sides::new(self.codes, left.to_vec(), skipped);
         let Self { matrix, dimensions, codes, order, control } = *self;
-        Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0.0, control }.pass(bracket, choices, 0)
+        Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0, control }.pass(bracket, choices, 0)
     }
 
     /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.

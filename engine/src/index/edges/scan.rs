@@ -6,9 +6,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::distance::codes::{Between, Codes};
-use crate::distance::dots;
-use crate::distance::tile::{Marks, Products, TILE_COLUMNS, TILE_ROWS, compare, products};
+use crate::distance::codes::{Codes, FINE_NEVER, NEVER};
+use crate::distance::pair_dots;
+use crate::distance::tile::{Columns, Line, Listed, Products, TILE_COLUMNS, TILE_ROWS, products, sift};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::image::{image, score};
@@ -26,9 +26,9 @@ pub struct Scan<'s> {
     pub order: &'s [u32],
     /// Which pairs.
     pub sides: &'s Sides,
-    /// Partners are offered by the middle of what the finer codes say of them, where that is as near to their similarity;
-    /// else by the similarity.
-    pub tolerance: f64,
+    /// Partners are offered by what the finer codes estimate, where that is as near to their similarity, in units of
+    /// [`Codes::fine_unit`]; else by the similarity.
+    pub tolerance: i64,
     /// Asked once a block.
     pub control: &'s dyn Control,
 }
@@ -170,48 +170,54 @@ fn needed(entries: &[u64]) -> u32 {
     entries.first().map_or(u32::MAX, |entry| parts(*entry).0)
 }
 
-/// What a thread needs while it scans one block after another.
+/// What a thread needs while it scans one block after another. Pairs go from one sieve to the next: [`sift`] by products
+/// of codes, [`Block::narrow`] by finer codes, [`Block::decide`] by the similarity.
 struct Block<'s> {
     scan: &'s Scan<'s>,
     bracket: Bracket,
     choices: &'s Choices,
     tally: Tally,
-    /// What products must exceed: to be perhaps in the bracket, and to be certainly above it, errors apart.
-    perhaps: i32,
-    above: i32,
-    /// What partners of the columns need.
-    needed: Vec<u32>,
-    /// What products must exceed to be chosen by a column, errors apart.
-    chosen: Vec<i32>,
-    /// The highest error of each panel, and the lowest of what its columns need.
-    panels: Vec<(i32, i32)>,
-    /// For each row of a tile the columns of its block to compare, and the products of codes.
-    listed: [Vec<(u16, i32)>; TILE_ROWS],
+    /// What products must exceed to be perhaps in the bracket and certainly above it, errors apart.
+    limits: [i32; 2],
+    /// Between which estimates the bracket lies, errors apart.
+    fine_limits: [i64; 2],
+    /// For each panel of columns what decides about them.
+    panels: Vec<Columns>,
+    /// For each column the image and the estimate that partners need, and its error.
+    needed: Vec<(u32, i64, i64)>,
+    /// For each row of a tile the columns that products leave open.
+    listed: [Listed; TILE_ROWS],
     mixed: Vec<i32>,
-    narrowed: Vec<Between>,
-    /// Of those, the ones whose similarity decides.
-    deciding: Vec<u16>,
-    deciding_rows: Vec<u32>,
+    estimates: Vec<i64>,
+    /// Of these, the columns that are offered, with the estimate.
+    open: Vec<(u32, i64)>,
+    /// Pairs of places whose similarity decides.
+    deciding: Vec<[u32; 2]>,
+    deciding_rows: Vec<[u32; 2]>,
     similarities: Vec<f32>,
     /// Pairs that a row may choose: left place, right place, image.
     offers: Vec<(u32, u32, u32)>,
 }
 
+/// Pairs that are decided at once.
+const DECIDED_AT_ONCE: usize = 1 << 12;
+
 impl<'s> Block<'s> {
     fn new(scan: &'s Scan<'s>, bracket: Bracket, choices: &'s Choices) -> Self {
+        let [low, high] = [bracket.low, bracket.high()].map(score);
         Self {
             scan,
             bracket,
             choices,
             tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] },
-            perhaps: scan.codes.perhaps_at_least(score(bracket.low)),
-            above: scan.codes.certainly_above(score(bracket.high())),
-            needed: Vec::new(),
-            chosen: Vec::new(),
+            limits: [scan.codes.perhaps_at_least(low), scan.codes.certainly_above(high)],
+            fine_limits: [scan.codes.fine_floor(low), scan.codes.fine_floor(high) + 2],
             panels: Vec::new(),
+            needed: Vec::new(),
             listed: Default::default(),
             mixed: Vec::new(),
-            narrowed: Vec::new(),
+            estimates: Vec::new(),
+            open: Vec::new(),
             deciding: Vec::new(),
             deciding_rows: Vec::new(),
             similarities: Vec::new(),
@@ -226,18 +232,21 @@ impl<'s> Block<'s> {
         let rows = &scan.sides.left[start..(start + LEFT_ROWS).min(scan.sides.left.len())];
         let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.order.len());
         self.needed.clear();
-        self.needed.extend(columns.clone().map(|column| self.choices.needed(column)));
-        self.chosen.clear();
-        for image in &self.needed {
-            self.chosen.push(product_of(scan.codes, *image));
-        }
         self.panels.clear();
-        for (panel, chosen) in columns.clone().step_by(TILE_COLUMNS).zip(self.chosen.chunks(TILE_COLUMNS)) {
-            let error = (panel..panel + TILE_COLUMNS).map(|row| scan.codes.error(row)).max().unwrap_or(0);
-            self.panels.push((error, chosen.iter().copied().min().unwrap_or(i32::MAX)));
+        for panel in columns.clone().step_by(TILE_COLUMNS) {
+            let mut known = Columns { first: number(panel), errors: [0; TILE_COLUMNS], chosen: [NEVER; TILE_COLUMNS] };
+            for (at, column) in (panel..columns.end).take(TILE_COLUMNS).enumerate() {
+                let image = self.choices.needed(column);
+                let (product, estimate) = needed_of(scan.codes, image);
+                known.errors[at] = scan.codes.error(column);
+                known.chosen[at] = product - known.errors[at];
+                self.needed.push((image, estimate, scan.codes.fine_error(column)));
+            }
+            self.panels.push(known);
         }
         let tiles = (start / TILE_ROWS..).zip(rows.chunks(TILE_ROWS));
         let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, &columns)).sum();
+        self.decide(columns.start);
         self.choices.offer(&self.offers);
         for offer in &mut self.offers {
             *offer = (offer.1, offer.0, offer.2);
@@ -250,87 +259,84 @@ impl<'s> Block<'s> {
     /// Compares the rows of one tile with a block of columns.
     fn tile(&mut self, tile: usize, rows: &[u32], columns: &std::ops::Range<usize>) -> u64 {
         let scan = self.scan;
-        let mut limits = [[i32::MAX; 3]; TILE_ROWS];
-        let mut chosen = [i32::MAX; TILE_ROWS];
-        for ((limits, chosen), place) in limits.iter_mut().zip(&mut chosen).zip(rows) {
+        let mut lines = [Line::default(); TILE_ROWS];
+        let mut needed = [(u32::MAX, FINE_NEVER); TILE_ROWS];
+        for ((line, needed), place) in lines.iter_mut().zip(&mut needed).zip(rows) {
+            let image = self.choices.needed(*place as usize);
+            let (product, estimate) = needed_of(scan.codes, image);
+            *needed = (image, estimate);
             let error = scan.codes.error(*place as usize);
-            *limits = [self.perhaps.saturating_sub(error), self.above.saturating_add(error), error];
-            *chosen = product_of(scan.codes, self.choices.needed(*place as usize));
+            let [perhaps, above] = self.limits;
+            *line = Line { perhaps: perhaps - error, above: above + error, chosen: product - error, error, counted: 0 };
         }
-        let (mut seen, mut below) = (0, 0);
-        let (mut out, mut marks) = (Products::default(), [Marks::default(); TILE_ROWS]);
-        for (panel, (error, needed)) in columns.clone().step_by(TILE_COLUMNS).zip(self.panels.clone()) {
-            let end = (columns.end - panel).min(TILE_COLUMNS);
-            let number = panel / TILE_COLUMNS;
-            // The first row is compared with most.
-            if rows.first().is_none_or(|place| scan.sides.counted(*place as usize, number, end) == 0) {
+        let mut seen = 0;
+        let mut out = Products::default();
+        for (number, known) in (columns.start / TILE_COLUMNS..).zip(&self.panels) {
+            let end = (columns.end - number * TILE_COLUMNS).min(TILE_COLUMNS);
+            // A later row is compared with no column that an earlier one is not.
+            let counted =
+                |place: Option<&u32>| place.map_or(0, |place| scan.sides.counted(*place as usize, number, end));
+            let (most, least) = (counted(rows.first()), counted(rows.last()));
+            if most == 0 {
                 continue;
+            }
+            for (line, place) in lines.iter_mut().zip(rows) {
+                line.counted = if most == least { most } else { counted(Some(place)) };
             }
             let (right, bias) = scan.codes.right(number);
             products(scan.sides.lefts.tile(tile), right, bias, &mut out);
-            let mut thresholds = limits;
-            for (threshold, chosen) in thresholds.iter_mut().zip(chosen) {
-                *threshold = [
-                    threshold[0].saturating_sub(error),
-                    threshold[1].saturating_add(error),
-                    chosen.min(needed).saturating_sub(threshold[2]).saturating_sub(error),
-                ];
-            }
-            compare(&out, &thresholds, &mut marks);
-            for (at, (place, marks)) in rows.iter().zip(&marks).enumerate() {
-                let counted = scan.sides.counted(*place as usize, number, end);
-                seen += u64::from(counted.count_ones());
-                let above = marks[1] & counted;
-                let band = marks[0] & counted & !above;
-                below += u64::from((counted & !above & !band).count_ones());
-                let offset = panel - columns.start;
-                let line = &out.0[at];
-                let mut candidates = band | (marks[2] & above);
-                while candidates != 0 {
-                    let column = candidates.trailing_zeros() as usize;
-                    candidates &= candidates - 1;
-                    let needed = chosen[at].min(self.chosen[offset + column]);
-                    let needed = needed.saturating_sub(limits[at][2]).saturating_sub(error);
-                    if band >> column & 1 == 1 || line[column] > needed {
-                        self.listed[at].push((in_block(offset + column), line[column]));
-                    }
-                }
-            }
+            let sifted = sift(&out, &lines, known, &mut self.listed);
+            seen += sifted.seen;
+            self.tally.below += sifted.below;
         }
-        self.tally.below += below;
-        for (at, place) in rows.iter().enumerate() {
-            self.score(*place, at, columns);
+        for (at, (place, needed)) in rows.iter().zip(needed).enumerate() {
+            self.narrow(*place, at, needed, columns.start);
+        }
+        if self.deciding.len() >= DECIDED_AT_ONCE {
+            self.decide(columns.start);
         }
         seen
     }
 
-    /// Compares a row with the columns listed for it: by the finer codes, then by the similarity where it decides.
-    fn score(&mut self, place: u32, at: usize, columns: &std::ops::Range<usize>) {
+    /// Compares a row by the finer codes with the columns that are listed for it.
+    #[expect(clippy::needless_bitwise_bool, reason = "no branches")]
+    fn narrow(&mut self, place: u32, at: usize, (_, needed): (u32, i64), first: usize) {
+        let codes = self.scan.codes;
         let listed = &mut self.listed[at];
-        self.scan.codes.narrow(place as usize, columns.start, listed, &mut self.mixed, &mut self.narrowed);
-        let [low, high] = [self.bracket.low, self.bracket.high()].map(|image| f64::from(score(image)));
-        let needed = self.choices.needed(place as usize);
-        self.deciding.clear();
-        self.deciding_rows.clear();
-        for ((column, _), between) in listed.iter().zip(&self.narrowed) {
-            if between.high < low {
-                self.tally.below += 1;
-                continue;
-            }
-            let at = columns.start + usize::from(*column);
-            let needed = f64::from(score(needed.min(self.needed[usize::from(*column)])));
-            if between.low <= high || (between.error() > self.scan.tolerance && between.high >= needed) {
-                self.deciding.push(*column);
-                self.deciding_rows.push(self.scan.order[at]);
-            } else if between.middle() >= needed {
-                self.offers.push((place, number(at), image(rounded(between.middle()))));
-            }
+        codes.narrow(place as usize, listed.columns(), listed.products(), &mut self.mixed, &mut self.estimates);
+        let [low, high] = self.fine_limits;
+        let (own, tolerance) = (codes.fine_error(place as usize), self.scan.tolerance);
+        // Without branches, which nobody can foresee here: what is not wanted is written over by the next one.
+        let (mut below, mut decided, mut offered) = (0, self.deciding.len(), 0);
+        self.deciding.resize(decided + listed.columns().len() + 1, [0; 2]);
+        self.open.resize(listed.columns().len() + 1, (0, 0));
+        for (column, estimate) in listed.columns().iter().zip(&self.estimates) {
+            let (_, needed_by_column, error) = self.needed[*column as usize - first];
+            let (needed, error) = (needed.min(needed_by_column), own + error);
+            let is_below = estimate + error < low;
+            let unsure = (estimate - error <= high) | ((error > tolerance) & (estimate + error >= needed));
+            self.deciding[decided] = [place, *column];
+            self.open[offered] = (*column, *estimate);
+            below += u64::from(is_below);
+            decided += usize::from(!is_below & unsure);
+            offered += usize::from(!is_below & !unsure & (*estimate >= needed));
         }
+        self.deciding.truncate(decided);
+        for (column, estimate) in &self.open[..offered] {
+            self.offers.push((place, *column, image(codes.estimated(*estimate))));
+        }
+        self.tally.below += below;
         listed.clear();
-        let (scan, dimensions) = (self.scan, self.scan.dimensions);
-        let query = scan.matrix.chunks_exact(dimensions).nth(scan.order[place as usize] as usize).unwrap_or_default();
-        dots(query, scan.matrix, &self.deciding_rows, &mut self.similarities);
-        for (column, similarity) in self.deciding.iter().zip(&self.similarities) {
+    }
+
+    /// Compares pairs by the similarity.
+    fn decide(&mut self, first: usize) {
+        let scan = self.scan;
+        let row = |place: u32| scan.order.get(place as usize).copied().unwrap_or(u32::MAX);
+        self.deciding_rows.clear();
+        self.deciding_rows.extend(self.deciding.iter().map(|pair| pair.map(row)));
+        pair_dots(scan.matrix, scan.dimensions, &self.deciding_rows, &mut self.similarities);
+        for ([place, column], similarity) in self.deciding.drain(..).zip(&self.similarities) {
             let image = image(*similarity);
             let Some(over) = image.checked_sub(self.bracket.low) else {
                 self.tally.below += 1;
@@ -339,29 +345,19 @@ impl<'s> Block<'s> {
             if let Some(count) = self.tally.counts.get_mut((over >> self.bracket.shift) as usize) {
                 *count += 1;
             }
-            let column = usize::from(*column);
-            if image >= needed.min(self.needed[column]) {
-                self.offers.push((place, number(columns.start + column), image));
+            if image >= self.choices.needed(place as usize).min(self.needed[column as usize - first].0) {
+                self.offers.push((place, column, image));
             }
         }
     }
 }
 
-/// A similarity that is not exact anyway.
-#[expect(clippy::cast_possible_truncation, reason = "an estimate")]
-fn rounded(similarity: f64) -> f32 {
-    similarity as f32
-}
-
-/// What the product of a pair with this image exceeds, errors apart.
-fn product_of(codes: &Codes, image: u32) -> i32 {
-    if image == u32::MAX { i32::MAX } else { codes.perhaps_at_least(score(image)) }
-}
-
-/// A place in a block, which is small.
-#[expect(clippy::cast_possible_truncation, reason = "a block has fewer rows")]
-fn in_block(place: usize) -> u16 {
-    place as u16
+/// What the product and the estimate of a pair exceed or reach that has this image, errors apart.
+fn needed_of(codes: &Codes, image: u32) -> (i32, i64) {
+    match image {
+        u32::MAX => (NEVER, FINE_NEVER),
+        _ => (codes.perhaps_at_least(score(image)), codes.fine_floor(score(image))),
+    }
 }
 
 fn number(place: usize) -> u32 {

@@ -6,7 +6,7 @@ use crate::index::edges::scan::{entry, parts};
 use rayon::prelude::*;
 
 /// Partners that codes choose beyond those that are wanted, for what the similarity puts in another order.
-pub const EXTRA: usize = 16;
+pub const EXTRA: usize = 8;
 
 /// What is to be settled.
 pub struct Settling<'s> {
@@ -40,7 +40,12 @@ impl Settling<'_> {
     /// Fills the entries of a row from what codes chose, and says whether none can be missing.
     fn row(&self, place: usize, list: &[u64], slots: &mut [u64], similarities: &mut Vec<f32>) -> bool {
         let row = |place: usize| self.order.get(place).copied().unwrap_or(u32::MAX);
-        let partners: Vec<u32> = list.iter().filter_map(|entry| parts(*entry).1).collect();
+        let similarity = |entry: &u64| f64::from(score(parts(*entry).0));
+        // Even if they are as far off as can be, others are more similar.
+        let hopeless = list.iter().nth_back(self.width - 1).filter(|entry| **entry != 0).map(similarity);
+        let hopeless = hopeless.map_or(f64::NEG_INFINITY, |last| last - 2.0 * self.tolerance);
+        let hopeful = list.iter().filter(|entry| similarity(entry) >= hopeless);
+        let partners: Vec<u32> = hopeful.filter_map(|entry| parts(*entry).1).collect();
         let rows: Vec<u32> = partners.iter().map(|partner| row(*partner as usize)).collect();
         let query = self.matrix.chunks_exact(self.dimensions).nth(row(place) as usize).unwrap_or_default();
         dots(query, self.matrix, &rows, similarities);
@@ -52,8 +57,8 @@ impl Settling<'_> {
         }
         let Some(worst) = list.first().filter(|worst| **worst != 0) else { return true };
         // What was not chosen is at most so similar.
-        let bound = f64::from(score(parts(*worst).0)) + self.tolerance;
-        let last = known.get(self.width - 1).map(|entry| f64::from(score(parts(*entry).0)));
+        let bound = similarity(worst) + self.tolerance;
+        let last = known.get(self.width - 1).map(similarity);
         bound < f64::from(score(self.low)) || last.is_some_and(|last| last > bound)
     }
 }
