@@ -6,6 +6,8 @@
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 use crate::distance::round;
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::{float64x2_t, vcvt_f64_f32, vdupq_n_f64, vfmaq_f64, vld1_f32, vst1q_f64};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
     __m256d, __m512d, _mm_loadu_ps, _mm256_cvtps_pd, _mm256_fmadd_pd, _mm256_loadu_ps, _mm256_set1_pd,
@@ -24,6 +26,8 @@ pub fn dot<C: Component>(a: &[f32], b: &[C]) -> f64 {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and FMA.
         Level::Avx2 => unsafe { dot_avx2(a, b) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => dot_body::<float64x2_t, C, 2, 8>(a, b),
         Level::Scalar => dot_body::<[f64; 2], C, 2, 8>(a, b),
     }
 }
@@ -37,6 +41,8 @@ pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and FMA.
         Level::Avx2 => unsafe { dots_avx2(query, rows, listed, out) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => dots_body::<float64x2_t, 2, 8, 2>(query, rows, listed, out),
         Level::Scalar => dots_body::<[f64; 2], 2, 8, 1>(query, rows, listed, out),
     }
 }
@@ -50,6 +56,8 @@ pub fn pair_dots(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mu
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and FMA.
         Level::Avx2 => unsafe { pair_dots_avx2(matrix, dimensions, pairs, out) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => pair_dots_body::<float64x2_t, 2, 8, 2>(matrix, dimensions, pairs, out),
         Level::Scalar => pair_dots_body::<[f64; 2], 2, 8, 1>(matrix, dimensions, pairs, out),
     }
 }
@@ -81,6 +89,8 @@ enum Level {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     Scalar,
 }
 
@@ -92,12 +102,13 @@ impl Level {
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             return if is_x86_feature_detected!("avx512f") { Self::Avx512 } else { Self::Avx2 };
         }
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") {
+            return Self::Neon;
+        }
         Self::Scalar
     }
 }
-
-/// Whether the baseline of the target has a fused multiply-add; elsewhere `mul_add` would be a slow library call.
-const NATIVE_FUSED: bool = cfg!(target_arch = "aarch64");
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
@@ -307,16 +318,12 @@ impl Vector<2> for [f64; 2] {
     }
     #[inline(always)]
     fn multiply_add(self, factor: Self, sum: Self) -> Self {
-        if NATIVE_FUSED {
-            [self[0].mul_add(factor[0], sum[0]), self[1].mul_add(factor[1], sum[1])]
-        } else {
-            [self[0] * factor[0] + sum[0], self[1] * factor[1] + sum[1]]
-        }
+        [self[0] * factor[0] + sum[0], self[1] * factor[1] + sum[1]]
     }
 }
 
 /// Implements [`Vector`] by the intrinsics of one register type.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! vector_by_intrinsics {
     ($register:ty, $width:literal, $splat:ident, $load_half:ident, $widen:ident, $store:ident, $multiply_add:ident) => {
         impl Vector<$width> for $register {
@@ -348,6 +355,15 @@ macro_rules! vector_by_intrinsics {
 vector_by_intrinsics!(__m512d, 8, _mm512_set1_pd, _mm256_loadu_ps, _mm512_cvtps_pd, _mm512_storeu_pd, _mm512_fmadd_pd);
 #[cfg(target_arch = "x86_64")]
 vector_by_intrinsics!(__m256d, 4, _mm256_set1_pd, _mm_loadu_ps, _mm256_cvtps_pd, _mm256_storeu_pd, _mm256_fmadd_pd);
+#[cfg(target_arch = "aarch64")]
+vector_by_intrinsics!(float64x2_t, 2, vdupq_n_f64, vld1_f32, vcvt_f64_f32, vst1q_f64, fused_neon);
+
+/// `a * b + sum`, in the order of the others.
+#[cfg(target_arch = "aarch64")]
+#[target_feature(enable = "neon")]
+fn fused_neon(a: float64x2_t, b: float64x2_t, sum: float64x2_t) -> float64x2_t {
+    vfmaq_f64(sum, a, b)
+}
 
 #[cfg(test)]
 mod tests {
@@ -439,6 +455,8 @@ mod tests {
             };
             check(&|out| pair_dots(&rows, dimensions, &pairs, out));
             check(&|out| pair_dots_body::<[f64; 2], 2, 8, 1>(&rows, dimensions, &pairs, out));
+            #[cfg(target_arch = "aarch64")]
+            check(&|out| pair_dots_body::<float64x2_t, 2, 8, 2>(&rows, dimensions, &pairs, out));
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the processor was just asked.

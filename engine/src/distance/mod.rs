@@ -7,6 +7,9 @@
 
 pub mod codes;
 mod kernel;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
 pub mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;

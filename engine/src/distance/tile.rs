@@ -2,7 +2,7 @@
 //!
 //! Every `unsafe` here calls a function compiled for instructions that were just detected, or an intrinsic inside
 //! such a function. Whole numbers have no rounding, so every form gives the same; the scalar form is the oracle.
-#![expect(unsafe_code, reason = "vector instructions, behind safe functions; the scalar twin is their oracle")]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "vector instructions; the scalar twin is the oracle"))]
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 #[cfg(target_arch = "x86_64")]
@@ -115,6 +115,8 @@ pub fn products(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
         Level::Avx2 => unsafe { products_avx2(left, right, bias, out) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => crate::distance::neon::products(left, right, bias, out),
         Level::Scalar => products_body::<[i32; 4], 4, 2, 8>(left, right, bias, out),
     }
 }
@@ -136,6 +138,8 @@ pub fn sift(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
         Level::Avx2 => unsafe { sift_avx2(products, lines, columns, listed) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => sift_body::<crate::distance::neon::Neon, 4>(products, lines, columns, listed),
         Level::Scalar => sift_body::<[i32; 4], 4>(products, lines, columns, listed),
     }
 }
@@ -169,6 +173,8 @@ pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
         Level::Avx2 => unsafe { mixed_avx2(fine, row, listed, out) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => crate::distance::neon::mixed(fine, row, listed, out),
         Level::Scalar => mixed_body::<[i32; 4], 4, 2>(fine, row, listed, out),
     }
 }
@@ -182,6 +188,8 @@ enum Level {
     AvxVnni,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     Scalar,
 }
 
@@ -199,6 +207,10 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
             return if is_x86_feature_detected!("avxvnni") { Self::AvxVnni } else { Self::Avx2 };
+        }
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") {
+            return Self::Neon;
         }
         Self::Scalar
     }
@@ -244,8 +256,9 @@ compiled_for!("avx2,popcnt", Ymm, 8, 2, 4, products_avx2, sift_avx2, mixed_avx2)
 
 // No closures in the bodies: the compiler doesn't compile them for the instructions of the function around them.
 
+/// The body of [`mixed`].
 #[inline(always)]
-fn mixed_body<V: Sums<W>, const W: usize, const R: usize>(
+pub fn mixed_body<V: Sums<W>, const W: usize, const R: usize>(
     fine: Fine<'_>,
     row: usize,
     listed: &[u32],
@@ -289,6 +302,7 @@ impl<'f> Fine<'f> {
     }
 }
 
+/// The body of [`sift`].
 #[inline(always)]
 fn sift_body<V: Sums<W>, const W: usize>(
     products: &Products,
@@ -377,7 +391,7 @@ pub trait Sums<const W: usize>: Copy {
 
 /// Computes `M` rows by `N` vectors of `W` columns at a time, so that their sums stay in registers.
 #[inline(always)]
-fn products_body<V: Sums<W>, const W: usize, const M: usize, const N: usize>(
+pub fn products_body<V: Sums<W>, const W: usize, const M: usize, const N: usize>(
     left: &[[Left; TILE_ROWS]],
     right: &[[Right; TILE_COLUMNS]],
     bias: &[i32; TILE_COLUMNS],
@@ -411,45 +425,11 @@ fn products_body<V: Sums<W>, const W: usize, const M: usize, const N: usize>(
     }
 }
 
-impl Sums<4> for [i32; 4] {
-    type Row = [Left; 4];
-    type Columns = [Right; 4];
-    const BIASED: bool = false;
-    #[inline(always)]
-    fn start(_: &[i32; 4]) -> Self {
-        [0; 4]
-    }
-    #[inline(always)]
-    fn codes(left: &[Left; 4]) -> [Left; 4] {
-        *left
-    }
-    #[inline(always)]
-    fn row(left: Left) -> [Left; 4] {
-        [left; 4]
-    }
-    #[inline(always)]
-    fn columns(right: &[Right; 4]) -> [Right; 4] {
-        *right
-    }
-    #[inline(always)]
-    fn add(self, left: [Left; 4], right: [Right; 4]) -> Self {
-        let mut sums = self;
-        for ((sum, left), right) in sums.iter_mut().zip(left).zip(right) {
-            for (a, b) in left.iter().zip(right) {
-                *sum += (i32::from(*a) - 128) * i32::from(b);
-            }
-        }
-        sums
-    }
-    #[inline(always)]
-    fn store(self, out: &mut [i32; 4]) {
-        *out = self;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "aarch64")]
+    use crate::distance::neon::Neon;
 
     /// Codes that look random, the extremes among them.
     fn code(seed: &mut u64) -> i8 {
@@ -484,6 +464,8 @@ mod tests {
                 ));
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        forms.push((products_body::<Neon, 4, 2, 8>, sift_body::<Neon, 4>));
         forms
     }
 
@@ -599,6 +581,10 @@ mod tests {
                 // SAFETY: the processor was just asked.
                 check(&|out| unsafe { mixed_avx_vnni(fine, 4, &listed, out) });
             }
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            check(&|out| mixed_body::<Neon, 4, 4>(fine, 4, &listed, out));
         }
     }
 }
