@@ -1,8 +1,8 @@
 //! Vectors as codes of eight bits with one scale, and how far a product of codes can lie from the similarity.
 
-use crate::distance::tile::{FINE_STEP, Fine, Left, Right, TILE_COLUMNS, TILE_ROWS, mixed};
+use crate::distance::fine::{CODE_MAX, FINE_STEP, Fine, Scales, Squares, encode, mixed};
+use crate::distance::tile::{Left, Right, TILE_COLUMNS, TILE_ROWS};
 use rayon::prelude::*;
-use std::iter::repeat;
 
 /// The codes of a matrix.
 ///
@@ -92,9 +92,6 @@ impl<T> std::ops::DerefMut for Aligned<T> {
 /// the one rounding to f32 is 2⁻²⁴.
 const SLACK: f64 = 1e-6;
 
-/// The largest magnitude of a code.
-const CODE_MAX: f64 = 127.0;
-
 /// Steps of the finer scale in one of the other: a rest, at most half a step, fits a code.
 const REST_STEPS: f64 = 2.0 * CODE_MAX;
 
@@ -126,7 +123,7 @@ impl Codes {
         let rows = listed.len();
         let vector = |row: u32| matrix.chunks_exact(dimensions.max(1)).nth(row as usize).unwrap_or_default();
         let steps = dimensions.div_ceil(4);
-        let scales = Scales::fit(matrix, dimensions);
+        let scales = fitting(matrix, dimensions);
         let scale = scales.coarse;
         let width = dimensions.next_multiple_of(FINE_STEP);
         let (codes, rests) = (Aligned::filled(128, rows * width), Aligned::filled(0, rows * width));
@@ -135,14 +132,10 @@ impl Codes {
         let lines = places.zip(&mut fine.bias).zip(listed);
         let measured: Vec<Lengths> = lines
             .map(|(((codes, rests), bias), row)| {
-                let mut sum = 0;
-                let places = codes.iter_mut().zip(rests.iter_mut());
-                let lengths = encode(vector(*row), scales, places, |(code_at, rest_at), code, rest| {
-                    (*code_at, *rest_at) = (code.cast_unsigned() ^ 128, rest);
-                    sum += i32::from(rest);
-                });
-                *bias = 128 * sum;
-                lengths
+                let row = vector(*row);
+                let squares = encode(row, scales, &mut codes[..row.len()], &mut rests[..row.len()]);
+                *bias = 128 * rests.iter().map(|rest| i32::from(*rest)).sum::<i32>();
+                Lengths::of(squares)
             })
             .collect();
         let reach = measured.iter().map(|lengths| lengths.whole + lengths.left).fold(0.0, f64::max) * (1.0 + SLACK);
@@ -260,79 +253,31 @@ impl Codes {
     }
 }
 
-/// The scales of codes and of rests, and their inverses.
-#[derive(Clone, Copy)]
-struct Scales {
-    coarse: f64,
-    fine: f64,
-    inverse: f64,
-    fine_inverse: f64,
-}
-
-impl Scales {
-    fn new(coarse: f64) -> Self {
-        let fine = coarse / REST_STEPS;
-        Self { coarse, fine, inverse: 1.0 / coarse, fine_inverse: 1.0 / fine }
-    }
-
-    /// The scale under which the errors of some rows are least: rounding grows with it, cutting off shrinks.
-    fn fit(matrix: &[f32], dimensions: usize) -> Self {
-        let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-        let step = rows.div_ceil(SCALE_ROWS).max(1);
-        let sample = || matrix.chunks_exact(dimensions.max(1)).step_by(step);
-        let largest = sample().flatten().map(|x| f64::from(x.abs())).fold(0.0, f64::max);
-        let full = Self::new(if largest > 0.0 { largest / CODE_MAX } else { 1.0 });
-        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-        let total = |scales: Self| {
-            let left: Vec<f64> = sample().map(|row| encode(row, scales, repeat(()), |(), _, _| ()).left).collect();
-            // A row counts by its own error, and a panel of columns by its highest.
-            let highest = left.chunks(TILE_COLUMNS).map(|panel| panel.iter().fold(0.0, |a: f64, b| a.max(*b)));
-            let panels = left.len() as f64 / left.len().div_ceil(TILE_COLUMNS).max(1) as f64;
-            left.iter().sum::<f64>() + highest.sum::<f64>() * panels
-        };
-        let (mut best, mut least) = (full, total(full));
-        for step in 1..SCALE_STEPS {
-            let candidate = Self::new(full.coarse * libm::exp2(-f64::from(step) / 12.0));
-            let error = total(candidate);
-            if error < least {
-                (best, least) = (candidate, error);
-            }
-        }
-        best
-    }
-}
-
-/// The nearest whole number, as a number and as a code, of one that is at most [`CODE_MAX`] in magnitude once it is
-/// limited.
-#[expect(clippy::cast_possible_truncation, reason = "the lowest eight bits of the sum are the code")]
-#[inline]
-fn rounded(value: f64) -> (f64, i8) {
-    // At this size a unit in the last place is 1, and the lowest bits count from it.
-    const ONES: f64 = 6_755_399_441_055_744.0;
-    let sum = value.clamp(-CODE_MAX, CODE_MAX) + ONES;
-    (sum - ONES, sum.to_bits() as i8)
-}
-
-/// Calls `put` with each of `places`, the code of a component and that of its rest, and measures what they stand for.
-#[inline]
-fn encode<P>(row: &[f32], scales: Scales, places: impl Iterator<Item = P>, mut put: impl FnMut(P, i8, i8)) -> Lengths {
-    let mut sums = [[0.0; 4]; 4];
-    let mut places = places;
-    for components in row.chunks(4) {
-        for ((sums, component), place) in sums.iter_mut().zip(components).zip(&mut places) {
-            let value = f64::from(*component);
-            let (whole, code) = rounded(value * scales.inverse);
-            let left = value - scales.coarse * whole;
-            let (part, rest) = rounded(left * scales.fine_inverse);
-            let fine = scales.fine * part;
-            for (sum, part) in sums.iter_mut().zip([value, left, fine, left - fine]) {
-                *sum += part * part;
-            }
-            put(place, code, rest);
+/// The scale under which the errors of some rows are least: rounding grows with it, cutting off shrinks.
+fn fitting(matrix: &[f32], dimensions: usize) -> Scales {
+    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
+    let step = rows.div_ceil(SCALE_ROWS).max(1);
+    let sample = || matrix.chunks_exact(dimensions.max(1)).step_by(step);
+    let largest = sample().flatten().map(|x| f64::from(x.abs())).fold(0.0, f64::max);
+    let full = Scales::new(if largest > 0.0 { largest / CODE_MAX } else { 1.0 }, REST_STEPS);
+    let (mut codes, mut rests) = (vec![0; dimensions], vec![0; dimensions]);
+    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+    let mut total = |scales: Scales| {
+        let left: Vec<f64> = sample().map(|row| encode(row, scales, &mut codes, &mut rests)[1].sqrt()).collect();
+        // A row counts by its own error, and a panel of columns by its highest.
+        let highest = left.chunks(TILE_COLUMNS).map(|panel| panel.iter().fold(0.0, |a: f64, b| a.max(*b)));
+        let panels = left.len() as f64 / left.len().div_ceil(TILE_COLUMNS).max(1) as f64;
+        left.iter().sum::<f64>() + highest.sum::<f64>() * panels
+    };
+    let (mut best, mut least) = (full, total(full));
+    for step in 1..SCALE_STEPS {
+        let candidate = Scales::new(full.coarse * libm::exp2(-f64::from(step) / 12.0), REST_STEPS);
+        let error = total(candidate);
+        if error < least {
+            (best, least) = (candidate, error);
         }
     }
-    let total = |part: usize| sums.iter().map(|sums| sums[part]).sum::<f64>().sqrt();
-    Lengths { whole: total(0), left: total(1), rest: total(2), last: total(3) }
+    best
 }
 
 /// The lengths of a row, of what its codes leave, of the rests, and of what these leave.
@@ -345,6 +290,11 @@ struct Lengths {
 }
 
 impl Lengths {
+    fn of(squares: Squares) -> Self {
+        let [whole, left, rest, last] = squares.map(f64::sqrt);
+        Self { whole, left, rest, last }
+    }
+
     fn errors(&self, reach: f64, unit: f64) -> (i32, i64) {
         let slack = SLACK * reach * reach;
         let fine = self.rest * self.rest / 2.0 + self.last * reach;

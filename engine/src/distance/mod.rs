@@ -6,6 +6,7 @@
 //! multiply-add gives the same bits as a multiplication and an addition, so every instruction set agrees.
 
 pub mod codes;
+mod fine;
 mod kernel;
 #[cfg(target_arch = "aarch64")]
 mod neon;

@@ -11,9 +11,8 @@ use std::arch::aarch64::{
 };
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use crate::distance::tile::{
-    Fine, Left, Line, Products, Right, Sums, TILE_COLUMNS, TILE_ROWS, mixed_body, products_body,
-};
+use crate::distance::fine::{Fine, mixed_body};
+use crate::distance::tile::{Left, Line, Products, Right, Sums, TILE_COLUMNS, TILE_ROWS, products_body};
 
 /// [`products`](crate::distance::tile::products) by the best instructions of this processor.
 pub fn products(
@@ -30,7 +29,7 @@ pub fn products(
     }
 }
 
-/// [`mixed`](crate::distance::tile::mixed) by the best instructions of this processor.
+/// [`mixed`](crate::distance::fine::mixed) by the best instructions of this processor.
 pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
     if is_aarch64_feature_detected!("dotprod") {
         // SAFETY: the processor was just asked.

@@ -144,44 +144,9 @@ pub fn sift(
     }
 }
 
-/// Rows of codes and of what they leave, one after another, each filled up to whole [`FINE_STEP`]s.
-#[derive(Clone, Copy)]
-pub struct Fine<'f> {
-    /// The codes, each plus 128.
-    pub codes: &'f [u8],
-    /// Codes of what they leave, by a finer scale.
-    pub rests: &'f [i8],
-    /// For each row 128 times the sum of its rests.
-    pub bias: &'f [i32],
-    /// Bytes of a row.
-    pub width: usize,
-}
-
-/// Rows of [`Fine`] are whole multiples of this.
-pub const FINE_STEP: usize = 64;
-
-/// The mixed products `Σ code · rest' + rest · code'` of a row with listed ones; what is not there gives 0.
-pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
-    out.clear();
-    match Level::detected() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the processor has AVX-512F and its VNNI.
-        Level::Avx512Vnni => unsafe { mixed_avx512(fine, row, listed, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the processor has AVX2 and AVX-VNNI.
-        Level::AvxVnni => unsafe { mixed_avx_vnni(fine, row, listed, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the processor has AVX2.
-        Level::Avx2 => unsafe { mixed_avx2(fine, row, listed, out) },
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => crate::distance::neon::mixed(fine, row, listed, out),
-        Level::Scalar => mixed_body::<[i32; 4], 4, 2>(fine, row, listed, out),
-    }
-}
-
 /// The instructions that the bodies may use.
 #[derive(Clone, Copy)]
-enum Level {
+pub enum Level {
     #[cfg(target_arch = "x86_64")]
     Avx512Vnni,
     #[cfg(target_arch = "x86_64")]
@@ -196,7 +161,7 @@ enum Level {
 impl Level {
     /// The best level of this processor; the standard library remembers what it detected.
     #[inline]
-    fn detected() -> Self {
+    pub fn detected() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512vnni")
@@ -216,10 +181,10 @@ impl Level {
     }
 }
 
-/// Compiles the three bodies for some instructions.
+/// Compiles both bodies for some instructions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! compiled_for {
-    ($features:literal, $sums:ty, $width:literal, $rows:literal, $columns:literal, $products:ident, $sift:ident, $mixed:ident) => {
+    ($features:literal, $sums:ty, $width:literal, $rows:literal, $columns:literal, $products:ident, $sift:ident) => {
         #[target_feature(enable = $features)]
         fn $products(
             left: &[[Left; TILE_ROWS]],
@@ -239,68 +204,17 @@ macro_rules! compiled_for {
         ) -> Sifted {
             sift_body::<$sums, $width>(products, lines, columns, listed)
         }
-
-        #[target_feature(enable = $features)]
-        fn $mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
-            mixed_body::<$sums, $width, 4>(fine, row, listed, out);
-        }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx512f,avx512vnni,popcnt", Zmm, 16, 14, 2, products_avx512, sift_avx512, mixed_avx512);
+compiled_for!("avx512f,avx512vnni,popcnt", Zmm, 16, 14, 2, products_avx512, sift_avx512);
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx2,avxvnni,popcnt", YmmVnni, 8, 2, 4, products_avx_vnni, sift_avx_vnni, mixed_avx_vnni);
+compiled_for!("avx2,avxvnni,popcnt", YmmVnni, 8, 2, 4, products_avx_vnni, sift_avx_vnni);
 #[cfg(target_arch = "x86_64")]
-compiled_for!("avx2,popcnt", Ymm, 8, 2, 4, products_avx2, sift_avx2, mixed_avx2);
+compiled_for!("avx2,popcnt", Ymm, 8, 2, 4, products_avx2, sift_avx2);
 
 // No closures in the bodies: the compiler doesn't compile them for the instructions of the function around them.
-
-/// The body of [`mixed`].
-#[inline(always)]
-pub fn mixed_body<V: Sums<W>, const W: usize, const R: usize>(
-    fine: Fine<'_>,
-    row: usize,
-    listed: &[u32],
-    out: &mut Vec<i32>,
-) {
-    let Some((codes, rests, bias)) = fine.row::<W>(row) else { return out.resize(listed.len(), 0) };
-    for numbers in listed.chunks(R) {
-        let mut others = [(codes, rests, bias); R];
-        let mut there = [false; R];
-        for (at, number) in numbers.iter().enumerate() {
-            if let Some(other) = fine.row::<W>(*number as usize) {
-                (others[at], there[at]) = (other, true);
-            }
-        }
-        let mut sums = [V::start(&[0; W]); R];
-        for step in 0..codes.len().min(rests.len()) {
-            let (code, rest) = (V::codes(&codes[step]), V::columns(&rests[step]));
-            for at in 0..R {
-                let (codes, rests, _) = others[at];
-                sums[at] = sums[at].add(code, V::columns(&rests[step]));
-                sums[at] = sums[at].add(V::codes(&codes[step]), rest);
-            }
-        }
-        for at in 0..numbers.len() {
-            let off = if V::BIASED { bias.wrapping_add(others[at].2) } else { 0 };
-            out.push(if there[at] { sums[at].total().wrapping_sub(off) } else { 0 });
-        }
-    }
-}
-
-/// The codes of a row and what they leave, in steps of `W` times four, and its bias.
-type FineRow<'f, const W: usize> = (&'f [[Left; W]], &'f [[Right; W]], i32);
-
-impl<'f> Fine<'f> {
-    #[inline(always)]
-    fn row<const W: usize>(&self, row: usize) -> Option<FineRow<'f, W>> {
-        let range = row * self.width..(row + 1) * self.width;
-        let codes = self.codes.get(range.clone())?.as_chunks::<4>().0.as_chunks::<W>().0;
-        let rests = self.rests.get(range)?.as_chunks::<4>().0.as_chunks::<W>().0;
-        Some((codes, rests, *self.bias.get(row)?))
-    }
-}
 
 /// The body of [`sift`].
 #[inline(always)]
@@ -541,50 +455,6 @@ mod tests {
                     assert_eq!(&found.collect::<Vec<_>>(), left_open);
                 }
             }
-        }
-    }
-
-    #[test]
-    fn every_instruction_set_mixes_alike() {
-        let mut seed = 5;
-        let width = 2 * FINE_STEP;
-        let rows = 9;
-        let codes: Vec<u8> = (0..rows * width).map(|_| code(&mut seed).cast_unsigned() ^ 128).collect();
-        let rests: Vec<i8> = (0..rows * width).map(|_| code(&mut seed)).collect();
-        let sum = |row: &[i8]| 128 * row.iter().map(|rest| i32::from(*rest)).sum::<i32>();
-        let bias: Vec<i32> = rests.chunks(width).map(sum).collect();
-        let fine = Fine { codes: &codes, rests: &rests, bias: &bias, width };
-        let dot = |codes: &[u8], rests: &[i8]| -> i32 {
-            codes.iter().zip(rests).map(|(code, rest)| (i32::from(*code) - 128) * i32::from(*rest)).sum()
-        };
-        let row = |at: usize| (&codes[at * width..][..width], &rests[at * width..][..width]);
-        let listed = [2, 5, 3, 8, 9, 4, 7];
-        let expected: Vec<i32> = listed
-            .iter()
-            .map(|at| match *at as usize {
-                at if at < rows => dot(row(4).0, row(at).1) + dot(row(at).0, row(4).1),
-                _ => 0,
-            })
-            .collect();
-        let check = |compute: &dyn Fn(&mut Vec<i32>)| {
-            let mut out = Vec::new();
-            compute(&mut out);
-            assert_eq!(out, expected);
-        };
-        check(&|out| mixed(fine, 4, &listed, out));
-        check(&|out| mixed_body::<[i32; 4], 4, 2>(fine, 4, &listed, out));
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked.
-            check(&|out| unsafe { mixed_avx2(fine, 4, &listed, out) });
-            if is_x86_feature_detected!("avxvnni") {
-                // SAFETY: the processor was just asked.
-                check(&|out| unsafe { mixed_avx_vnni(fine, 4, &listed, out) });
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        {
-            check(&|out| mixed_body::<Neon, 4, 4>(fine, 4, &listed, out));
         }
     }
 }
