@@ -45,8 +45,8 @@ fn main() {
         batch.put(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() });
     }
     store.commit(batch).expect("a commit");
-    let rules = EdgeRules { percentile: 99_000, top_m: 16 };
-    let (seconds, report) = timed(|| store.build_edges("bench", rules, &Quiet).expect("edges"));
+    let rules = EdgeRules::new(99_000, 16);
+    let (seconds, report) = timed(|| store.build_edges("bench", &rules, &Quiet).expect("edges"));
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
     let rate = report.pairs as f64 / seconds / 1e6;
     println!(

@@ -155,7 +155,7 @@ fn the_main_path_has_the_json_that_was_agreed() {
     assert_eq!(told(&["show", &store, "chunk:hall#0"])["text"], "County Hall is in Maidstone.");
     assert_eq!(told(&["show", &store, "entity:county hall"])["name"], "County Hall");
     let edges = told(&["edges", &store, "--percentile", "50", "--top-m", "2"]);
-    assert_eq!((&edges["pairs"], &edges["space"]), (&json!(3), &json!("static")), "{edges}");
+    assert_eq!((&edges["kinds"][0]["pairs"], &edges["space"]), (&json!(3), &json!("static")), "{edges}");
     let stats = told(&["stats", &store]);
     assert_eq!((&stats["documents"], &stats["incomplete"]), (&json!(3), &json!([])), "{stats}");
     assert_eq!(told(&["verify", &store])["problems"], json!([]));

@@ -26,7 +26,7 @@ fn fill(place: &Place, thing: &str) {
     let first: Vec<(&str, &str)> = first.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
     put(&store, &first);
     change(&store, vec![document("new", &format!("Carol met Alice3 on the {thing}."))], &["d1"]);
-    store.build_edges("letters", EdgeRules { percentile: 50_000, top_m: 4 }, &Quiet).expect("edges can be built");
+    store.build_edges("letters", &EdgeRules::new(50_000, 4), &Quiet).expect("edges can be built");
     store.refresh(&Quiet).expect("the store can be brought in step");
     drop(store);
     // Opening sweeps the files that no generation names any more.

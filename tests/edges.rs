@@ -1,10 +1,10 @@
 //! Stored similarity edges, against a computation that anyone can follow.
 
 use crate::command::{Folder, Run, command, told};
-use crate::stores::{Numbers, PIPELINE, Place, document};
+use crate::stores::{Numbers, Place};
 use hedgerow::{
-    Batch, Control, Description, EdgeReport, EdgeRules, Node, Pipeline, Quiet, Reason, Snapshot, StagedVector, Store,
-    Target, dot,
+    Batch, CommitError, Control, Description, EdgeError, EdgeReport, EdgeRules, Env, Node, PairKind, Quiet, Reason,
+    Snapshot, StagedChunk, StagedDocument, StagedVector, Store, Target, dot,
 };
 use hedgerow_format::Key;
 use proptest::prelude::*;
@@ -22,21 +22,26 @@ struct Case {
     /// Number of directions that vectors are drawn from; few make many ties.
     directions: usize,
     seed: u64,
+    /// How many of a hundred are tables.
+    tables: usize,
     rules: EdgeRules,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let percentile = prop_oneof![Just(0), Just(95_000), Just(100_000), 0..100_001_u32];
     let top_m = prop_oneof![Just(0), Just(1), 1..6_u32, Just(1000)];
-    (1..40_usize, 1..9_usize, prop_oneof![1..5_usize, Just(1000)], any::<u64>(), percentile, top_m).prop_map(
-        |(rows, dimensions, directions, seed, percentile, top_m)| Case {
-            rows,
-            dimensions,
-            directions,
-            seed,
-            rules: EdgeRules { percentile, top_m },
-        },
-    )
+    let tables = prop_oneof![Just(0), Just(10), Just(50), Just(100)];
+    let of_kind = || prop::option::of(0..100_001_u32);
+    let shape = (1..40_usize, 1..9_usize, prop_oneof![1..5_usize, Just(1000)], any::<u64>(), tables);
+    let rules = (percentile, of_kind(), of_kind(), top_m);
+    (shape, rules).prop_map(|((rows, dimensions, directions, seed, tables), (percentile, tt, across, top_m))| Case {
+        rows,
+        dimensions,
+        directions,
+        seed,
+        tables,
+        rules: EdgeRules { percentile_tables: tt, percentile_across: across, ..EdgeRules::new(percentile, top_m) },
+    })
 }
 
 proptest! {
@@ -45,32 +50,64 @@ proptest! {
     #[test]
     fn stored_edges_are_those_of_a_naive_computation(case in cases()) {
         let place = Place::new();
-        let (store, vectors) = built(&place, &case);
-        let report = store.build_edges("v", case.rules, &Quiet).expect("edges can be built");
-        let expected = expected(&vectors, case.rules);
-        prop_assert_eq!(&stored(&place.read(), case.rows), &expected.edges);
-        prop_assert_eq!(report.pairs, expected.pairs);
-        prop_assert_eq!(report.passed, expected.passed);
-        prop_assert_eq!(report.kept, expected.edges.len() as u64);
+        let (store, rows) = built(&place, &case);
+        let reports = store.build_edges("v", &case.rules, &Quiet).expect("edges can be built");
         let snapshot = place.read();
-        for (row, (key, _)) in vectors.iter().enumerate() {
-            for (other, _) in vectors.iter().skip(row + 1) {
-                let chunk = |name: &str| match snapshot.find(&format!("chunk:{name}#0")).expect("it is there") {
-                    Node::Chunk(chunk) => chunk,
-                    _ => panic!("{name} has a chunk"),
-                };
-                let why = snapshot.explain([chunk(key), chunk(other)], "v").expect("it can be explained");
-                let ends = [format!("{key}#0"), format!("{other}#0")];
-                let edge = expected.edges.iter().find(|(pair, _)| ends.contains(&pair.0) && ends.contains(&pair.1));
-                prop_assert_eq!(why.edge, edge.map(|(_, weight)| *weight));
-                let chosen = [Reason::ChosenByFirst, Reason::ChosenBySecond, Reason::ChosenByBoth];
-                prop_assert_eq!(chosen.contains(&why.reason), edge.is_some(), "{:?}", why);
+        let mut all = Pairs::new();
+        for kind in PairKind::ALL {
+            let expected = expected(&rows, &case.rules, kind);
+            let report = reports.iter().find(|built| built.kind == kind).map(|built| built.report);
+            prop_assert_eq!(report.is_some(), expected.pairs > 0 || kind == PairKind::DocumentDocument);
+            if let Some(report) = report {
+                let counted = (report.pairs, report.passed, report.kept);
+                prop_assert_eq!(counted, (expected.pairs, expected.passed, expected.edges.len() as u64));
+                // Zero and minus zero are one similarity.
+                prop_assert_eq!((report.threshold + 0.0).to_bits(), (expected.threshold + 0.0).to_bits());
             }
+            all.extend(expected.edges);
         }
-        if expected.pairs > 0 {
-            // Zero and minus zero are one similarity.
-            prop_assert_eq!((report.threshold + 0.0).to_bits(), (expected.threshold + 0.0).to_bits());
+        prop_assert_eq!(&stored(&snapshot, rows.len()), &all);
+        explained(&snapshot, &rows, &all)?;
+    }
+}
+
+/// Every pair is explained by what the naive computation made of it.
+fn explained(snapshot: &Snapshot, rows: &[Row], edges: &Pairs) -> Result<(), TestCaseError> {
+    let chunk = |row: &Row| match snapshot.find(&format!("chunk:{}#0", row.key)).expect("it is there") {
+        Node::Chunk(chunk) => chunk,
+        _ => panic!("{} has a chunk", row.key),
+    };
+    for (place, one) in rows.iter().enumerate() {
+        for other in &rows[place + 1..] {
+            let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
+            let edge = edges.get(&ordered(format!("{}#0", one.key), format!("{}#0", other.key)));
+            prop_assert_eq!((why.kind, why.edge), (PairKind::of([one.table, other.table]), edge.copied()));
+            let partners = [other.table, one.table].map(|table| rows.iter().filter(|row| row.table == table).count());
+            let partners = partners.map(|count| count - usize::from(one.table == other.table));
+            prop_assert_eq!(why.partners, Some(partners));
+            let chosen = [Reason::ChosenByFirst, Reason::ChosenBySecond, Reason::ChosenByBoth];
+            prop_assert_eq!(chosen.contains(&why.reason), edge.is_some(), "{:?}", why);
         }
+    }
+    Ok(())
+}
+
+/// A document of one chunk with a vector.
+#[derive(Clone, Debug)]
+struct Row {
+    key: String,
+    table: bool,
+    vector: Vec<f32>,
+}
+
+impl Row {
+    fn staged(&self) -> StagedDocument {
+        let vector = StagedVector { space: "v".into(), model: "m".into(), components: self.vector.clone() };
+        let kind = u32::from(self.table);
+        let chunk = StagedChunk { range: 0..4, kind, vectors: vec![vector], ..StagedChunk::default() };
+        let fingerprint = [1 + u8::from(self.table); 16];
+        let (name, text) = (self.key.clone(), "text".into());
+        StagedDocument { name, text, fingerprint, chunks: vec![chunk], ..StagedDocument::default() }
     }
 }
 
@@ -78,32 +115,33 @@ fn name(row: usize) -> String {
     format!("document {row}")
 }
 
+fn direction(numbers: &mut Numbers, dimensions: usize) -> Vec<f32> {
+    let mut vector: Vec<f32> = (0..dimensions).map(|_| numbers.component()).collect();
+    vector[0] += 2.0;
+    hedgerow::normalise(&mut vector).expect("it has a direction");
+    vector
+}
+
 /// A store of two segments whose documents have these vectors.
-fn built(place: &Place, case: &Case) -> (Store, Vec<(String, Vec<f32>)>) {
+fn built(place: &Place, case: &Case) -> (Store, Vec<Row>) {
     let mut numbers = Numbers(case.seed);
-    let mut direction = || -> Vec<f32> {
-        let mut vector: Vec<f32> = (0..case.dimensions).map(|_| numbers.component()).collect();
-        vector[0] += 2.0;
-        hedgerow::normalise(&mut vector).expect("it has a direction");
-        vector
+    let directions: Vec<Vec<f32>> =
+        (0..case.directions.min(case.rows)).map(|_| direction(&mut numbers, case.dimensions)).collect();
+    let row = |row: usize| Row {
+        key: name(row),
+        table: numbers.below(100) < case.tables,
+        vector: directions[numbers.below(directions.len())].clone(),
     };
-    let directions: Vec<Vec<f32>> = (0..case.directions.min(case.rows)).map(|_| direction()).collect();
-    let mut numbers = Numbers(case.seed ^ 1);
-    let pick = |numbers: &mut Numbers| directions[numbers.below(directions.len())].clone();
-    let vectors: Vec<(String, Vec<f32>)> = (0..case.rows).map(|row| (name(row), pick(&mut numbers))).collect();
+    let rows: Vec<Row> = (0..case.rows).map(row).collect();
     let store = place.open();
-    for part in vectors.chunks(case.rows.div_ceil(2)) {
+    for part in rows.chunks(case.rows.div_ceil(2)) {
         let mut batch = Batch::default();
-        let documents = part.iter().map(|(key, _)| document(key, "text")).collect();
-        let pipeline = Pipeline { embedder: None, ..PIPELINE };
-        pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
-        for (key, components) in part {
-            let vector = StagedVector { space: "v".into(), model: "m".into(), components: components.clone() };
-            batch.set_vector(Target { document: key.clone(), chunk: None }, vector);
+        for row in part {
+            batch.put(row.staged());
         }
         store.commit(batch).expect("the batch is sound");
     }
-    (store, vectors)
+    (store, rows)
 }
 
 struct Expected {
@@ -113,34 +151,42 @@ struct Expected {
     threshold: f32,
 }
 
-fn expected(vectors: &[(String, Vec<f32>)], rules: EdgeRules) -> Expected {
+/// The edges of one kind, by the definition.
+fn expected(rows: &[Row], rules: &EdgeRules, kind: PairKind) -> Expected {
     let mut all = Vec::new();
-    for (row, (_, a)) in vectors.iter().enumerate() {
-        for (other, (_, b)) in vectors.iter().enumerate().skip(row + 1) {
-            all.push((dot(a, b), row, other));
+    for (row, one) in rows.iter().enumerate() {
+        for (other, two) in rows.iter().enumerate().skip(row + 1) {
+            if PairKind::of([one.table, two.table]) == kind {
+                all.push((dot(&one.vector, &two.vector), row, other));
+            }
         }
     }
+    let pairs = all.len() as u64;
     let mut ascending: Vec<f32> = all.iter().map(|pair| pair.0).collect();
     ascending.sort_by(f32::total_cmp);
-    let index = all.len() * rules.percentile as usize / 100_000;
+    let index = all.len() * rules.percentile_of(kind) as usize / 100_000;
     let Some(&threshold) = ascending.get(index.min(all.len().saturating_sub(1))) else {
         return Expected { edges: Pairs::new(), pairs: 0, passed: 0, threshold: 0.0 };
     };
     all.retain(|pair| pair.0 >= threshold);
     let mut kept = BTreeSet::new();
-    for row in 0..vectors.len() {
+    for row in 0..rows.len() {
         let ends = all.iter().filter(|pair| pair.1 == row || pair.2 == row);
         let mut partners: Vec<(f32, Key, usize, usize)> = ends
-            .map(|&(similarity, a, b)| (similarity, Key::of_document(&name(if a == row { b } else { a })), a, b))
+            .map(|&(similarity, a, b)| (similarity, Key::of_document(&rows[if a == row { b } else { a }].key), a, b))
             .collect();
         partners.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("similarities are numbers").then(a.1.cmp(&b.1)));
         kept.extend(partners.iter().take(rules.top_m as usize).map(|partner| (partner.2, partner.3)));
     }
-    let key = |row: usize| format!("{}#0", name(row));
+    let key = |row: usize| format!("{}#0", rows[row].key);
     let edges = all.iter().filter(|pair| kept.contains(&(pair.1, pair.2)));
     let edges = edges.map(|&(similarity, a, b)| (ordered(key(a), key(b)), similarity)).collect();
-    let pairs = (vectors.len() * (vectors.len() - 1) / 2) as u64;
     Expected { edges, pairs, passed: all.len() as u64, threshold }
+}
+
+/// The edges of all kinds.
+fn all_expected(rows: &[Row], rules: &EdgeRules) -> Pairs {
+    PairKind::ALL.into_iter().flat_map(|kind| expected(rows, rules, kind).edges).collect()
 }
 
 fn ordered(a: String, b: String) -> (String, String) {
@@ -169,11 +215,13 @@ fn stored(snapshot: &Snapshot, rows: usize) -> Pairs {
 #[test]
 fn edges_of_a_space_that_no_one_has_are_refused_and_edges_follow_their_documents() {
     let place = Place::new();
-    let case =
-        Case { rows: 12, dimensions: 4, directions: 1000, seed: 5, rules: EdgeRules { percentile: 50_000, top_m: 3 } };
-    let (store, mut vectors) = built(&place, &case);
-    assert!(store.build_edges("other", case.rules, &Quiet).is_err());
-    let report: EdgeReport = store.build_edges("v", case.rules, &Quiet).expect("edges can be built");
+    let rules = EdgeRules::new(50_000, 3);
+    let case = Case { rows: 12, dimensions: 4, directions: 1000, seed: 5, tables: 0, rules };
+    let (store, mut rows) = built(&place, &case);
+    assert!(store.build_edges("other", &case.rules, &Quiet).is_err());
+    let built = store.build_edges("v", &case.rules, &Quiet).expect("edges can be built");
+    assert_eq!(built.len(), 1);
+    let report: EdgeReport = built[0].report;
     assert_eq!((report.pairs, report.percentile_thousandths, report.top_m), (66, 50_000, 3));
     let mut batch = Batch::default();
     batch.delete(&name(11));
@@ -181,9 +229,25 @@ fn edges_of_a_space_that_no_one_has_are_refused_and_edges_follow_their_documents
     let deleted = format!("{}#0", name(11));
     assert!(stored_keys(&place.read()).iter().all(|key| *key != deleted), "an edge leads to what is deleted");
     store.refresh(&Quiet).expect("the store can be brought in step");
-    vectors.pop();
-    assert_eq!(stored(&place.read(), 11), expected(&vectors, case.rules).edges);
+    rows.pop();
+    assert_eq!(stored(&place.read(), 11), all_expected(&rows, &case.rules));
     assert_eq!(store.snapshot().stats().expect("it can be counted").edges[0].pairs, 55);
+}
+
+#[test]
+fn rules_beyond_their_limits_are_refused() {
+    let place = Place::new();
+    let rules = EdgeRules::new(50_000, 3);
+    let (store, _) = built(&place, &Case { rows: 5, dimensions: 3, directions: 9, seed: 5, tables: 0, rules });
+    for rules in [
+        EdgeRules::new(100_001, 3),
+        EdgeRules::new(50_000, 1025),
+        EdgeRules { percentile_tables: Some(u32::MAX), ..EdgeRules::default() },
+    ] {
+        let refused = store.build_edges("v", &rules, &Quiet).expect_err("they are beyond their limits");
+        assert!(matches!(refused, EdgeError::Commit(CommitError::Rules { .. })), "{refused}");
+    }
+    assert!(place.read().edge_rules().is_empty());
 }
 
 fn stored_keys(snapshot: &Snapshot) -> Vec<String> {
@@ -211,54 +275,101 @@ impl Control for Heard {
     }
 }
 
+/// Changes a few documents in one way: takes some away, adds some, gives some other vectors, or writes some again as what
+/// they were not.
+fn change(store: &Store, rows: &mut Vec<Row>, numbers: &mut Numbers, dimensions: usize) {
+    let mut batch = Batch::default();
+    let kind = numbers.below(4);
+    for _ in 0..=numbers.below(3) {
+        let vector = direction(numbers, dimensions);
+        match kind {
+            0 => batch.delete(&rows.pop().expect("there are some").key),
+            1 => {
+                let row = Row { key: name(rows.len()), table: numbers.below(3) == 0, vector };
+                batch.put(row.staged());
+                rows.push(row);
+            }
+            2 => {
+                let row = numbers.below(40);
+                rows[row].vector.clone_from(&vector);
+                let vector = StagedVector { space: "v".into(), model: "m".into(), components: vector };
+                batch.set_vector(Target { document: rows[row].key.clone(), chunk: None }, vector);
+            }
+            _ => {
+                let row = numbers.below(40);
+                rows[row].table = !rows[row].table;
+                batch.put(rows[row].staged());
+            }
+        }
+    }
+    store.commit(batch).expect("the batch is sound");
+}
+
 #[test]
 fn edges_that_follow_changes_are_those_of_a_naive_computation() {
     let (mut followed, mut steps) = (0, 0);
-    for seed in 0..6 {
+    for seed in 0..8 {
         let place = Place::new();
         let percentile = [90_000, 95_000, 50_000][usize::try_from(seed % 3).expect("it is small")];
-        let rules = EdgeRules { percentile, top_m: 3 };
-        let case = Case { rows: 80, dimensions: 12, directions: 60, seed, rules };
-        let (store, mut vectors) = built(&place, &case);
-        store.build_edges("v", rules, &Quiet).expect("edges can be built");
+        let rules = EdgeRules { percentile_across: Some(80_000), ..EdgeRules::new(percentile, 3) };
+        let tables = if seed % 2 == 0 { 0 } else { 40 };
+        let case = Case { rows: 80, dimensions: 12, directions: 20, seed, tables, rules };
+        let (store, mut rows) = built(&place, &case);
+        store.build_edges("v", &case.rules, &Quiet).expect("edges can be built");
         let mut numbers = Numbers(seed);
         for _ in 0..8 {
-            let mut batch = Batch::default();
-            let kind = numbers.below(3);
-            for _ in 0..=numbers.below(3) {
-                let mut components: Vec<f32> = (0..case.dimensions).map(|_| numbers.component()).collect();
-                components[0] += 2.0;
-                hedgerow::normalise(&mut components).expect("it has a direction");
-                let row = match kind {
-                    0 => {
-                        batch.delete(&vectors.pop().expect("there are some").0);
-                        continue;
-                    }
-                    1 => {
-                        let key = name(vectors.len());
-                        let pipeline = Pipeline { embedder: None, ..PIPELINE };
-                        let documents = vec![document(&key, "text")];
-                        pipeline.stage(&store.snapshot(), documents, &mut batch, &Quiet).expect("no one cancels");
-                        vectors.push((key, Vec::new()));
-                        vectors.len() - 1
-                    }
-                    _ => numbers.below(40),
-                };
-                vectors[row].1.clone_from(&components);
-                let vector = StagedVector { space: "v".into(), model: "m".into(), components };
-                batch.set_vector(Target { document: vectors[row].0.clone(), chunk: None }, vector);
-            }
-            store.commit(batch).expect("the batch is sound");
+            change(&store, &mut rows, &mut numbers, case.dimensions);
             let heard = Heard::default();
             store.refresh(&heard).expect("the store can be brought in step");
-            let pairs = vectors.len() * (vectors.len() - 1) / 2;
-            followed += usize::from(heard.0.load(Ordering::Relaxed) < pairs as u64);
+            let tables = rows.iter().filter(|row| row.table).count() as u64;
+            let most = PairKind::ALL.map(|kind| kind.pairs(rows.len() as u64, tables)).into_iter().max();
+            followed += usize::from(Some(heard.0.load(Ordering::Relaxed)) < most);
             steps += 1;
-            assert_eq!(stored(&place.read(), vectors.len()), expected(&vectors, rules).edges, "seed {seed}");
+            let snapshot = place.read();
+            assert_eq!(stored(&snapshot, rows.len()), all_expected(&rows, &case.rules), "seed {seed}");
+            assert_eq!(snapshot.edge_rules(), BTreeMap::from([("v".to_owned(), case.rules.clone())]));
+            let verified = hedgerow::verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
+            assert_eq!(verified.expect("it can be checked").problems, Vec::<String>::new());
         }
     }
     // In few rows one change may move the threshold beyond what was counted; then everything is built.
     assert!(followed * 10 > steps, "{followed} of {steps} changes were followed");
+}
+
+#[test]
+fn a_kind_of_pairs_has_a_file_while_it_has_a_pair_and_settings_outlive_all_pairs() {
+    let place = Place::new();
+    let rules = EdgeRules { percentile_tables: Some(10_000), ..EdgeRules::new(50_000, 3) };
+    let (store, mut rows) = built(&place, &Case { rows: 6, dimensions: 3, directions: 9, seed: 5, tables: 0, rules });
+    let rules = EdgeRules { percentile_tables: Some(10_000), ..EdgeRules::new(50_000, 3) };
+    store.build_edges("v", &rules, &Quiet).expect("edges can be built");
+    let kinds = |store: &Store| -> Vec<&'static str> {
+        store.snapshot().stats().expect("it can be counted").edges.iter().map(|edges| edges.kind).collect()
+    };
+    assert_eq!(kinds(&store), ["document-document"]);
+    for (tables, expected) in [
+        (1, &["document-document", "table-document"][..]),
+        (3, &["document-document", "table-table", "table-document"]),
+        (6, &["document-document", "table-table"]),
+        (0, &["document-document"]),
+    ] {
+        let mut batch = Batch::default();
+        for (place, row) in rows.iter_mut().enumerate() {
+            row.table = place < tables;
+            batch.put(row.staged());
+        }
+        store.commit(batch).expect("the batch is sound");
+        store.refresh(&Quiet).expect("the store can be brought in step");
+        assert_eq!(kinds(&store), expected);
+        assert_eq!(stored(&place.read(), 6), all_expected(&rows, &rules));
+    }
+    let mut batch = Batch::default();
+    for row in &rows {
+        batch.delete(&row.key);
+    }
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    assert_eq!(store.snapshot().edge_rules(), BTreeMap::from([("v".to_owned(), rules)]));
 }
 
 #[test]

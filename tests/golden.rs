@@ -30,7 +30,7 @@ fn told(place: &Place) -> Snapshot {
     for step in &steps {
         model = live(&store, &model, step).expect("the batch is sound");
     }
-    store.build_edges("letters", RULES, &Quiet).expect("edges can be built");
+    store.build_edges("letters", &RULES, &Quiet).expect("edges can be built");
     store.refresh(&Quiet).expect("the store can be brought in step");
     drop(store);
     place.read()

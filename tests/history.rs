@@ -48,7 +48,7 @@ fn made_at_once(place: &Place, model: &Model, together: usize, edges: bool) -> S
         build(&store, &part).expect("the batch is sound");
     }
     if edges && !store.snapshot().spaces().expect("spaces can be counted").is_empty() {
-        store.build_edges("letters", RULES, &Quiet).expect("edges can be built");
+        store.build_edges("letters", &RULES, &Quiet).expect("edges can be built");
     }
     store.refresh(&Quiet).expect("the store can be brought in step");
     drop(store);

@@ -57,7 +57,7 @@ fn filled(place: &Place, count: usize) -> Store {
     };
     let keyed: Vec<(String, String)> = (0..count).map(|row| (format!("d{row}"), text(row))).collect();
     put(&store, &keyed.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect::<Vec<_>>());
-    store.build_edges("letters", EdgeRules::default(), &Quiet).expect("edges can be built");
+    store.build_edges("letters", &EdgeRules::default(), &Quiet).expect("edges can be built");
     let mut batch = Batch::default();
     for row in 0..4 {
         let relation = triple(("Alice", ""), "knows", ("Carol", ""), 1.0).expect("it is a triple");

@@ -179,7 +179,7 @@ fn live(place: &Place, contents: &[Content], history: &History, refreshed: bool)
         store.compact(&Quiet).expect("the store can be compacted");
     }
     if refreshed {
-        store.build_edges("letters", EdgeRules { percentile: 30_000, top_m: 2 }, &Quiet).expect("edges can be built");
+        store.build_edges("letters", &EdgeRules::new(30_000, 2), &Quiet).expect("edges can be built");
         store.refresh(&Quiet).expect("the store can be brought in step");
     }
 }

@@ -29,7 +29,7 @@ fn folder(place: &Place) -> Env {
 fn fill(store: &Store) {
     put(store, &[("a", "Alice owns Bridge."), ("b", "The old Bridge of Dover."), ("c", "Carol met Alice in Ely.")]);
     change(store, vec![document("d", "Ely owns Dover.")], &["c"]);
-    store.build_edges("letters", EdgeRules { percentile: 50_000, top_m: 2 }, &Quiet).expect("edges can be built");
+    store.build_edges("letters", &EdgeRules::new(50_000, 2), &Quiet).expect("edges can be built");
     store.refresh(&Quiet).expect("the store can be brought in step");
 }
 

@@ -32,7 +32,7 @@ fn salvaged(path: &Path, what: &str) -> Saved {
         salvage(&env(path), env(&place.path()), &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     store.refresh(&Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     for (space, rules) in &found.edges {
-        store.build_edges(space, *rules, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
+        store.build_edges(space, rules, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     drop(store);
     let problems = verify(&env(&place.path()), &Quiet).expect("there is a store").problems;
@@ -71,7 +71,7 @@ fn fill(store: &Store, words: usize) {
     batch.set_vector(Target { document: "d9".into(), chunk: None }, vector(&[0.6, 0.8]));
     store.commit(batch).expect("the batch is sound");
     change(store, vec![], &["d90", "d40"]);
-    store.build_edges("letters", EdgeRules { percentile: 50_000, top_m: 2 }, &Quiet).expect("edges can be built");
+    store.build_edges("letters", &EdgeRules::new(50_000, 2), &Quiet).expect("edges can be built");
     store.refresh(&Quiet).expect("the store can be brought in step");
 }
 

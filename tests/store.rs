@@ -174,7 +174,7 @@ fn a_snapshot_answers_the_same_whatever_is_committed_after_it() {
     let place = Place::new();
     let store = place.open();
     put(&store, &[("a", "Alice owns Bridge."), ("b", "The Bridge is old."), ("c", "Carol met Alice.")]);
-    store.build_edges("letters", EdgeRules::default(), &Quiet).expect("edges can be built");
+    store.build_edges("letters", &EdgeRules::default(), &Quiet).expect("edges can be built");
     let (mine, theirs) = (store.snapshot(), place.read());
     let answers = |snapshot: &Snapshot| {
         let asked = ["Who owns the Bridge?", "Carol"].map(|text| ask(snapshot, text, Strategy::Graph));
@@ -257,7 +257,7 @@ fn files_made_by(threads: usize) -> BTreeMap<PathBuf, Vec<u8>> {
             change(&store, documents, &["1", "41"]);
             store.refresh(&Quiet).expect("the store can be brought in step");
         }
-        store.build_edges("letters", EdgeRules::default(), &Quiet).expect("edges can be built");
+        store.build_edges("letters", &EdgeRules::default(), &Quiet).expect("edges can be built");
     });
     let mut made = files(&place.path());
     made.retain(|name, _| name != Path::new("catalog.redb") && name != Path::new("LOCK"));

@@ -5,9 +5,10 @@ use crate::command::command;
 use crate::damage::{answers_of, sound};
 use crate::stores::{Place, files, put};
 use hedgerow::{BackupOptions, Limits, OpenError, Quiet, Reading, RealDisk, Snapshot, Store};
+use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Whole};
 use hedgerow_format::head::Head;
-use hedgerow_format::manifest::{FileEntry, Manifest, SegmentEntry};
+use hedgerow_format::manifest::{EdgeSettings, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
 use hedgerow_format::pack::Pack;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::SegmentShape;
@@ -272,11 +273,33 @@ fn files_that_are_whole_and_contradict_each_other_are_refused() {
     let archived = whole.section(SectionKind::Manifest).expect("it has one");
     let mut manifest = Manifest::from_bytes(archived).expect("it is sound");
     let edges = manifest.projections.iter_mut().find(|entry| entry.kind == FileKind::Edges.number());
-    edges.expect("there is one").top_m += 1;
+    edges.expect("there is one").settings.top_m += 1;
     forged(&place, &manifest, &manifest.to_bytes().expect("it fits"));
     Snapshot::open(&folder).expect("where it is trusted, no one asks");
     let error = refused(&folder);
     assert!(matches!(error, OpenError::Contradiction { .. }), "{error}");
+}
+
+#[test]
+fn settings_of_edges_that_none_can_be_made_by_are_refused() {
+    let edges = ProjectionEntry { kind: FileKind::Edges.number(), ..ProjectionEntry::default() };
+    let settings = |settings| ProjectionEntry { settings, ..edges.clone() };
+    let known = EdgeSettings { percentiles: [100_000; 3], top_m: 1024 };
+    let read = |entry: ProjectionEntry| {
+        let manifest = Manifest { projections: vec![entry], ..Manifest::default() };
+        Manifest::from_bytes(&manifest.to_bytes().expect("it fits"))
+    };
+    read(settings(known.clone())).expect("these are the most that there may be");
+    for entry in [
+        ProjectionEntry { pairs: 3, ..edges.clone() },
+        settings(EdgeSettings { percentiles: [0, 0, 100_001], ..known.clone() }),
+        settings(EdgeSettings { top_m: 1025, ..known.clone() }),
+        ProjectionEntry { kind: FileKind::Links.number(), ..settings(known) },
+        ProjectionEntry { kind: FileKind::Links.number(), pairs: 1, ..edges.clone() },
+    ] {
+        let refused = read(entry.clone()).expect_err("no edges are made so");
+        assert!(matches!(refused, FormatError::Invariant { rule: "S-MAN-6", .. }), "{entry:?}: {refused}");
+    }
 }
 
 #[test]

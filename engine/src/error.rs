@@ -164,6 +164,14 @@ pub enum CommitError {
         /// What was given.
         found: String,
     },
+    /// Edges can't be made by the rules that they are to have.
+    #[error("edges of the space {space} cannot be made: {source}")]
+    Rules {
+        /// Name of the space.
+        space: String,
+        /// Why.
+        source: RulesError,
+    },
     /// The work was cancelled; nothing was changed.
     #[error("cancelled; the store is as it was")]
     Cancelled,
@@ -176,6 +184,22 @@ pub enum CommitError {
     /// The operating system refused something; nothing was changed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// Why edges can't be made by some rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesError {
+    /// A value is beyond what it may be.
+    #[error("{what} is {found}: at most {limit} is allowed")]
+    TooMuch {
+        /// Which value.
+        what: &'static str,
+        /// What was given.
+        found: u32,
+        /// The most that it may be.
+        limit: u32,
+    },
 }
 
 /// Why a query has no answer.

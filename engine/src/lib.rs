@@ -67,7 +67,7 @@ mod storage;
 mod writer;
 
 pub use crate::distance::{VectorFault, dot, normalise};
-pub use crate::error::{CommitError, Damage, Error, OpenError, QueryError, StorageError};
+pub use crate::error::{CommitError, Damage, Error, OpenError, QueryError, RulesError, StorageError};
 pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::EdgeRules;
 pub use crate::index::guard::{Deadline, QueryLimits};
@@ -80,7 +80,7 @@ pub use crate::maintain::{
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
-pub use crate::project::EdgeError;
+pub use crate::project::{EdgeError, EdgesBuilt};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
@@ -95,6 +95,7 @@ pub use crate::segment::{
 pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Compacted, RepairError, Repaired, Store, Target};
+pub use hedgerow_format::edges::PairKind;
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};
 
@@ -111,7 +112,7 @@ pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &d
     let copied = store.snapshot();
     for (space, rules) in snapshot.edge_rules() {
         if copied.spaces().map_err(QueryError::from)?.iter().any(|known| known.name == space) {
-            store.build_edges(&space, rules, control)?;
+            store.build_edges(&space, &rules, control)?;
         }
     }
     store.refresh(control)?;

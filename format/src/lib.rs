@@ -27,6 +27,7 @@
 )]
 
 pub mod checksum;
+pub mod edges;
 mod error;
 pub mod file;
 pub mod head;

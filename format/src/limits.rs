@@ -24,5 +24,9 @@ pub const SECTIONS: u32 = 256;
 pub const SPACES: usize = 64;
 /// Occurrences of one term in one chunk that are told apart.
 pub const TERM_FREQUENCY: u16 = u16::MAX;
+/// A percentile in thousandths of a per cent.
+pub const PERCENTILE_MAX: u32 = 100_000;
+/// Partners that a chunk may choose.
+pub const EDGES_TOP_M: u32 = 1024;
 /// Bytes of a word whose cases are counted; longer runs of letters are no words.
 pub const CASE_WORD_BYTES: usize = 64;

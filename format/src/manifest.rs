@@ -1,7 +1,10 @@
 //! The manifest: all that a reader needs to know of one generation, archived with rkyv.
 
+use crate::FormatError;
+use crate::edges::PairKind;
+use crate::file::FileKind;
+use crate::limits;
 use crate::segment::SegmentShape;
-use crate::{FormatError, limits};
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -85,17 +88,45 @@ pub struct ProjectionEntry {
     pub facts: u64,
     /// Edges: name of the vector space; else empty.
     pub space: String,
-    /// Edges: the percentile, in thousandths of a per cent; else 0.
-    pub percentile_thousandths: u32,
-    /// Edges: a pair stays if it is among this many best of either end; else 0.
+    /// Edges: the number of the kind of their pairs; else 0.
+    pub pairs: u32,
+    /// Edges: the settings of the space; else all 0.
+    pub settings: EdgeSettings,
+}
+
+/// The settings of all edges of a vector space.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeSettings {
+    /// The percentile of each kind of pairs, in the order of their numbers, in thousandths of a per cent.
+    pub percentiles: [u32; 3],
+    /// A pair stays if it is among this many best of either end.
     pub top_m: u32,
+}
+
+impl ProjectionEntry {
+    /// Whether what it says of edges is known; of links it says nothing.
+    fn is_known(&self) -> bool {
+        if self.kind != FileKind::Edges.number() {
+            return self.pairs == 0 && self.space.is_empty() && self.settings == EdgeSettings::default();
+        }
+        PairKind::from_number(self.pairs).is_some() && self.settings.is_known()
+    }
+}
+
+impl EdgeSettings {
+    /// Whether every value is one that edges can be made by.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.percentiles.iter().all(|percentile| *percentile <= limits::PERCENTILE_MAX)
+            && self.top_m <= limits::EDGES_TOP_M
+    }
 }
 
 // Another crate of the build that turns on other rkyv features would change these bytes: then nothing compiles.
 const _: () = {
     assert!(size_of::<ArchivedManifest>() == 56 && align_of::<ArchivedManifest>() == 1);
     assert!(size_of::<ArchivedSegmentEntry>() == 80 && align_of::<ArchivedSegmentEntry>() == 1);
-    assert!(size_of::<ArchivedProjectionEntry>() == 88 && align_of::<ArchivedProjectionEntry>() == 1);
+    assert!(size_of::<ArchivedProjectionEntry>() == 100 && align_of::<ArchivedProjectionEntry>() == 1);
 };
 
 impl Manifest {
@@ -158,6 +189,9 @@ impl Manifest {
             }
             if number >= Some(projection.file.number) || ![2, 3].contains(&projection.kind) {
                 return Err(broken("S-MAN-5", row));
+            }
+            if !projection.is_known() {
+                return Err(broken("S-MAN-6", row));
             }
             number = Some(projection.file.number);
         }

@@ -1,5 +1,6 @@
 //! The records of projections, and the proof that their sections fit together.
 
+use crate::edges::PairKind;
 use crate::record::{record, to_usize};
 use crate::section::{SectionKind, Sections};
 use crate::{FormatError, Key, Rows, TextRef, limits};
@@ -29,18 +30,19 @@ record! {
 
 record! {
     /// How similarity edges were made.
-    EdgeReportRow: 64 bytes {
+    EdgeReportRow: 72 bytes {
         0 space: TextRef = "Name of the vector space.";
-        8 percentile_thousandths: u32 = "The percentile, in thousandths of a per cent.";
+        8 percentile_thousandths: u32 = "The percentile of this kind of pairs, in thousandths of a per cent.";
         12 top_m: u32 = "A pair stays if it is among this many best of either end.";
-        16 rows: u64 = "Chunks that have a vector.";
-        24 pairs: u64 = "Pairs that were compared: all of them.";
+        16 rows: u64 = "Chunks that have a vector and occur in pairs of the kind.";
+        24 pairs: u64 = "Pairs that were compared: all of the kind.";
         32 passed: u64 = "Pairs at or above the threshold.";
         40 kept: u64 = "Pairs that stayed.";
         48 threshold: f32 = "The order statistic at the percentile.";
         52 degree_max: u32 = "Highest number of edges of a chunk.";
-        56 components: u32 = "Connected components among the chunks that have a vector.";
-        60 reserved: u32 = "Zero.";
+        56 components: u32 = "Connected components among these chunks.";
+        60 kind: u32 = "What the chunks of a pair are: 0 no tables, 1 both tables, 2 one of them a table.";
+        64 tables: u64 = "How many of these chunks are tables.";
     }
 }
 
@@ -49,7 +51,7 @@ record! {
     EdgeRow: 32 bytes {
         0 vector: [u8; 16] = "The first 16 bytes of the BLAKE3 hash of its vector.";
         16 chunk: u32 = "Its id.";
-        20 rank: u32 = "Its place in the order of document keys and ordinals.";
+        20 rank: u32 = "Its place in the order of document keys and ordinals; where the kind is 2, tables come before all others.";
         24 floor: u32 = "The image from which on its edges and spares hold all its partners, those apart that other chunks chose alone.";
         28 spares_end: u32 = "Where its spares end; they begin where those of the row before end.";
     }
@@ -354,12 +356,24 @@ fn edge_weights<S: Sections>(file: &S) -> Result<(), FormatError> {
 fn edge_report<S: Sections>(file: &S) -> Result<(), FormatError> {
     let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
     match reports.get(0) {
-        Some(report) if reports.len() == 1 && report.reserved == 0 => file.string(report.space).map(|_| ()),
+        Some(report) if reports.len() == 1 && counts_pairs(&report) => file.string(report.space).map(|_| ()),
         _ => {
             let section = SectionKind::EdgeReport.name();
             Err(FormatError::Invariant { section, rule: "S-EDG-2", row: 0 })
         }
     }
+}
+
+/// Whether the kind of a report is known and its number of pairs is that of its chunks.
+fn counts_pairs(report: &EdgeReportRow) -> bool {
+    let EdgeReportRow { rows, tables, pairs, .. } = *report;
+    let Some(kind) = PairKind::from_number(report.kind) else { return false };
+    let fits = match kind {
+        PairKind::DocumentDocument => tables == 0,
+        PairKind::TableTable => tables == rows,
+        PairKind::TableDocument => tables <= rows,
+    };
+    fits && u32::try_from(rows).is_ok() && pairs == kind.pairs(rows, tables)
 }
 
 fn edge_followers<S: Sections>(file: &S, chunks_end: u32) -> Result<(), FormatError> {

@@ -91,7 +91,7 @@ fn five_generations(store: &Store) {
     batch.relate(place("band", None), released);
     store.commit(batch).expect("the batch is sound");
     store.refresh(&Quiet).expect("the disk is sound");
-    store.build_edges("toy", EdgeRules { percentile: 50_000, top_m: 2 }, &Quiet).expect("the space is there");
+    store.build_edges("toy", &EdgeRules::new(50_000, 2), &Quiet).expect("the space is there");
     let again = Document::new("band").title("Pink Floyd").text("Pink Floyd played The Wall in Berlin.");
     let mut batch = Batch::default();
     pipeline.stage(&store.snapshot(), vec![again], &mut batch, &Quiet).expect("no one cancels");

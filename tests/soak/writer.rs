@@ -38,7 +38,7 @@ pub fn write(path: &Path, end: Instant) -> Result<(), String> {
         }
         if stamp.is_multiple_of(EDGES_EVERY) {
             let rules = EdgeRules { top_m: 3, ..EdgeRules::default() };
-            store.build_edges("letters", rules, &Quiet).map_err(|error| error.to_string())?;
+            store.build_edges("letters", &rules, &Quiet).map_err(|error| error.to_string())?;
             progress.add("edges", 1);
         }
         if stamp.is_multiple_of(COMPACT_EVERY) {

@@ -99,7 +99,7 @@ pub fn compare(snapshot: &Snapshot, model: &Model, edges: bool) -> Result<(), St
         let fresh = Store::open_or_create_in(Env::seeded(Arc::new(Disk::default()), 1)).map_err(|e| e.to_string())?;
         build(&fresh, model).map_err(|error| error.to_string())?;
         if edges && !fresh.snapshot().spaces().map_err(|e| e.to_string())?.is_empty() {
-            fresh.build_edges("letters", crate::life::RULES, &Quiet).map_err(|error| error.to_string())?;
+            fresh.build_edges("letters", &crate::life::RULES, &Quiet).map_err(|error| error.to_string())?;
         }
         fresh.refresh(&Quiet).map_err(|error| error.to_string())?;
         let fresh = answers(&fresh.snapshot()).map_err(failed)?;

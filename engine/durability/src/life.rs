@@ -52,7 +52,7 @@ pub struct Held {
 pub type Model = BTreeMap<u8, Held>;
 
 /// How similarity edges are built in lives.
-pub const RULES: EdgeRules = EdgeRules { percentile: 30_000, top_m: 3 };
+pub const RULES: EdgeRules = EdgeRules::new(30_000, 3);
 
 /// Key of a document.
 #[must_use]
@@ -225,7 +225,7 @@ pub fn live(store: &Store, model: &Model, step: &Step) -> Result<Model, CommitEr
         Step::Compact => drop(store.compact(&Quiet)?),
         // Where there are no vectors there are no edges, and that is no error here.
         Step::Edges => {
-            if let Err(EdgeError::Commit(error)) = store.build_edges("letters", RULES, &Quiet) {
+            if let Err(EdgeError::Commit(error)) = store.build_edges("letters", &RULES, &Quiet) {
                 return Err(error);
             }
         }

@@ -3,9 +3,11 @@
 use crate::distance;
 use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
+use crate::index::edges::EdgeRules;
 use crate::projection::{Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
+use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{ChunkRow, NO_CHUNK, Terms};
@@ -198,13 +200,20 @@ fn lengths(segment: &Segment, file: &str, found: &mut Findings) -> Result<(), Da
     Ok(())
 }
 
-/// There is at most one links projection, and one edges projection a space.
+/// There is at most one links projection, and one edges projection a space and kind of pairs; those of a space have the
+/// same settings.
 fn projections(snapshot: &Snapshot, found: &mut Findings) {
-    let mut kinds = BTreeSet::new();
+    let (mut kinds, mut settings) = (BTreeSet::new(), BTreeMap::new());
     for entry in &snapshot.manifest().projections {
-        if !kinds.insert((entry.kind, entry.space.as_str())) {
+        let pairs = PairKind::from_number(entry.pairs).map_or("", PairKind::name);
+        if !kinds.insert((entry.kind, entry.space.as_str(), entry.pairs)) {
             let kind = FileKind::from_number(entry.kind).map_or("projection", FileKind::name);
-            found.add("the manifest", "names two projections for one thing", || format!("{kind} {}", entry.space));
+            found.add("the manifest", "names two projections for one thing", || {
+                format!("{kind} {} {pairs}", entry.space)
+            });
+        }
+        if *settings.entry((entry.kind, entry.space.as_str())).or_insert(&entry.settings) != &entry.settings {
+            found.add("the manifest", "has two settings for the edges of one space", || entry.space.clone());
         }
     }
 }
@@ -229,18 +238,27 @@ fn links_follow(snapshot: &Snapshot, links: &Links, found: &mut Findings) -> Res
     Ok(())
 }
 
-/// An edge has two different ends and the same weight at both, and the report says what the manifest does.
+/// An edge has two different ends of its kind and the same weight at both, and the report says what the manifest does.
 fn edges_agree(snapshot: &Snapshot, edges: &Edges, found: &mut Findings) -> Result<(), Damage> {
     let file = edges.file().name().to_string();
     let (report, entry) = (edges.report()?, edges.entry());
-    let reported = (report.percentile_thousandths, report.top_m, edges.reported_space()?);
-    if reported != (entry.percentile_thousandths, entry.top_m, entry.space.as_str()) {
+    let rules = EdgeRules::of(&entry.settings);
+    let percentile = rules.percentile_of(edges.kind());
+    let reported = (report.kind, report.percentile_thousandths, report.top_m, edges.reported_space()?);
+    if reported != (entry.pairs, percentile, rules.top_m, entry.space.as_str()) {
         found.add(&file, "has another report than the manifest says", || format!("{reported:?} found"));
     }
     for chunk in (0..entry.chunks_end).map(ChunkId) {
         let mut has_edges = false;
         for (target, weight) in edges.neighbours(chunk)? {
             has_edges = true;
+            if let (Ok(one), Ok(other)) = (snapshot.chunk(chunk), snapshot.chunk(target))
+                && PairKind::of([one.is_table(), other.is_table()]) != edges.kind()
+            {
+                found.add(&file, "has an edge between chunks of another kind", || {
+                    format!("chunks {} and {}", chunk.0, target.0)
+                });
+            }
             if target == chunk {
                 found.add(&file, "has an edge from a chunk to itself", || format!("chunk {}", chunk.0));
             }

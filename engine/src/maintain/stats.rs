@@ -69,11 +69,13 @@ pub struct ExtractionStats {
     pub chunks: u64,
 }
 
-/// Similarity edges of a space, as their report says.
+/// Similarity edges of a space and a kind of pairs, as their report says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EdgeStats {
     /// The space.
     pub space: String,
+    /// The kind of the pairs.
+    pub kind: &'static str,
     /// Percentile of the threshold.
     pub percentile: f64,
     /// Best of either end that a pair must be among.
@@ -160,6 +162,7 @@ impl Bounded<'_> {
             let report = edges.report()?;
             stats.edges.push(EdgeStats {
                 space: edges.space().to_owned(),
+                kind: edges.kind().name(),
                 percentile: f64::from(report.percentile_thousandths) / 1000.0,
                 top_m: report.top_m,
                 threshold: report.threshold,

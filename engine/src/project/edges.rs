@@ -1,50 +1,83 @@
-//! Similarity edges of one vector space.
+//! Similarity edges of one vector space, a kind of pairs after the other.
 
+use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
-use crate::index::edges::{self, EdgeReport, EdgeRules, EdgeSet, Former, Reserve};
+use crate::index::edges::{self, EdgeReport, EdgeRules, EdgeSet, Former, Population, Pruning, Reserve};
 use crate::project::{Fault, chunks_end};
 use crate::projection::{Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
+use hedgerow_format::edges::PairKind;
 use hedgerow_format::projection::{EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare};
 use hedgerow_format::{ChunkId, Key, TextRef};
 use rayon::prelude::*;
+use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, HashMap};
 
-/// Gathers the vectors that count and prunes all pairs; where `former` edges with the same rules can be followed, only
-/// those of what changed since.
-pub(super) fn build(
-    snapshot: &Snapshot,
-    space: &str,
-    rules: EdgeRules,
-    former: Option<&Edges>,
-    control: &dyn Control,
-) -> Result<EdgesData, Fault> {
-    let vectors = Vectors::of(snapshot, space)?;
-    let ranks = key_ranks(snapshot, &vectors.chunks)?;
-    let followed = match former.filter(|former| former.entry().percentile_thousandths == rules.percentile) {
-        Some(former) if former.entry().top_m == rules.top_m => {
-            vectors.followed(snapshot, former, &ranks, rules, control)?
-        }
-        _ => None,
-    };
-    let (set, reserve) = match followed {
-        Some(built) => built,
-        None => edges::build(&vectors.matrix, vectors.dimensions, &ranks, rules, control)?,
-    };
-    Ok(EdgesData {
-        space: space.to_owned(),
-        report: report(&set.report, rules),
-        edges: vectors.by_chunk(&set),
-        reserve: vectors.recorded(&reserve),
-        chunks_end: chunks_end(snapshot),
-    })
+/// The edges of a space that are to be made.
+pub(super) struct Task<'t> {
+    pub snapshot: &'t Snapshot,
+    pub space: &'t str,
+    pub rules: &'t EdgeRules,
+    /// Whether edges that are there may be followed.
+    pub follow: bool,
+    pub control: &'t dyn Control,
 }
 
-fn report(report: &EdgeReport, rules: EdgeRules) -> EdgeReportRow {
+impl Task<'_> {
+    /// The edges of each kind of pairs that the space has; of pairs without a table always, so that the settings are kept
+    /// while there is no pair.
+    pub(super) fn build(&self) -> Result<Vec<EdgesData>, CommitError> {
+        let refused = |source| CommitError::Rules { space: self.space.to_owned(), source };
+        self.rules.check().map_err(refused)?;
+        let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
+        let kinds = PairKind::ALL
+            .into_iter()
+            .filter(|kind| *kind == PairKind::DocumentDocument || kind.pairs(chunks.all, chunks.tables.len()) > 0);
+        Ok(kinds.map(|kind| self.of_kind(kind, &chunks)).collect::<Result<_, Fault>>()?)
+    }
+
+    /// Gathers the vectors that occur in pairs of a kind and prunes all of these; where there are edges with the same rules
+    /// that can be followed, only those of what changed since.
+    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let vectors = Vectors::of(snapshot, space, |chunk| chunks.occurs(kind, chunk))?;
+        let tables = vectors.chunks.iter().filter(|chunk| chunks.tables.contains(chunk.0)).count();
+        let pruning = Pruning {
+            pairs: match kind {
+                PairKind::TableDocument => Population::Across(tables),
+                PairKind::DocumentDocument | PairKind::TableTable => Population::All,
+            },
+            percentile: rules.percentile_of(kind),
+            top_m: rules.top_m,
+        };
+        let ranks = key_ranks(snapshot, &vectors.chunks, |chunk| {
+            kind == PairKind::TableDocument && !chunks.tables.contains(chunk.0)
+        })?;
+        let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
+        let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
+        let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
+        let followed = former.map_or(Ok(None), |former| vectors.followed(former, &follow))?;
+        let (set, reserve) = match followed {
+            Some(built) => built,
+            None => edges::build(&vectors.matrix, vectors.dimensions, &ranks, pruning, control)?,
+        };
+        Ok(EdgesData {
+            space: space.to_owned(),
+            settings: rules.settings(),
+            kind,
+            report: report(&set.report, kind, tables, pruning),
+            edges: vectors.by_chunk(&set),
+            reserve: vectors.recorded(&reserve),
+            chunks_end: chunks_end(snapshot),
+        })
+    }
+}
+
+fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) -> EdgeReportRow {
     EdgeReportRow {
         space: TextRef::default(),
-        percentile_thousandths: rules.percentile,
-        top_m: rules.top_m,
+        percentile_thousandths: pruning.percentile,
+        top_m: pruning.top_m,
         rows: u64::from(report.rows),
         pairs: report.pairs,
         passed: report.passed,
@@ -52,11 +85,51 @@ fn report(report: &EdgeReport, rules: EdgeRules) -> EdgeReportRow {
         threshold: report.threshold.unwrap_or_default(),
         degree_max: u32::try_from(report.degree_max).unwrap_or(u32::MAX),
         components: report.components,
-        reserved: 0,
+        kind: kind.number(),
+        tables: tables as u64,
     }
 }
 
-/// The vectors of a space that count, ascending by chunk.
+/// The chunks that have a vector of a space.
+struct Chunks {
+    all: u64,
+    /// Those that are tables.
+    tables: RoaringBitmap,
+}
+
+impl Chunks {
+    fn of(snapshot: &Snapshot, space: &str) -> Result<Self, Damage> {
+        let mut chunks = Vec::new();
+        snapshot.for_each_vector(Some(space), |_, chunk, _| chunks.push(chunk))?;
+        let mut tables = RoaringBitmap::new();
+        for chunk in &chunks {
+            if snapshot.chunk(*chunk)?.is_table() {
+                tables.insert(chunk.0);
+            }
+        }
+        Ok(Self { all: chunks.len() as u64, tables })
+    }
+
+    /// Whether a chunk occurs in pairs of a kind.
+    fn occurs(&self, kind: PairKind, chunk: ChunkId) -> bool {
+        match kind {
+            PairKind::DocumentDocument => !self.tables.contains(chunk.0),
+            PairKind::TableTable => self.tables.contains(chunk.0),
+            PairKind::TableDocument => true,
+        }
+    }
+}
+
+/// What following edges needs beside the vectors.
+struct Follow<'f> {
+    snapshot: &'f Snapshot,
+    chunks: &'f Chunks,
+    pruning: Pruning,
+    ranks: &'f [u32],
+    control: &'f dyn Control,
+}
+
+/// The vectors of some chunks of a space, ascending by chunk.
 struct Vectors {
     chunks: Vec<ChunkId>,
     dimensions: usize,
@@ -66,11 +139,13 @@ struct Vectors {
 }
 
 impl Vectors {
-    fn of(snapshot: &Snapshot, space: &str) -> Result<Self, Fault> {
+    fn of(snapshot: &Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Fault> {
         let (mut rows, mut dimensions) = (Vec::new(), 0);
         snapshot.for_each_vector(Some(space), |view, chunk, row| {
-            dimensions = view.dimensions;
-            rows.push((chunk, row));
+            if occurs(chunk) {
+                dimensions = view.dimensions;
+                rows.push((chunk, row));
+            }
         })?;
         rows.sort_by_key(|row| row.0);
         let mut matrix = vec![0.0; rows.len() * dimensions];
@@ -84,16 +159,17 @@ impl Vectors {
     }
 
     /// The edges that follow from former ones and what changed; none where only building everything tells.
-    fn followed(
-        &self,
-        snapshot: &Snapshot,
-        former: &Edges,
-        ranks: &[u32],
-        rules: EdgeRules,
-        control: &dyn Control,
-    ) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
+    fn followed(&self, former: &Edges, follow: &Follow<'_>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
         let kept = former.reserve()?;
-        let same = |row: &EdgeRow| self.row_of(ChunkId(row.chunk)).filter(|at| self.hashes[*at] == row.vector);
+        let tables = former.report()?.tables;
+        // Where pairs join two sides, tables come first.
+        let across = former.kind() == PairKind::TableDocument;
+        let was_first = |row: &EdgeRow| across && u64::from(row.rank) < tables;
+        let is_first = |row: &EdgeRow| across && follow.chunks.tables.contains(row.chunk);
+        let same = |row: &EdgeRow| {
+            let at = self.row_of(ChunkId(row.chunk)).filter(|at| self.hashes[*at] == row.vector);
+            at.filter(|_| was_first(row) == is_first(row))
+        };
         let rows: Vec<Option<u32>> = kept.rows.iter().map(|row| same(row).map(number)).collect();
         let gone: Vec<&EdgeRow> =
             kept.rows.iter().zip(&rows).filter(|(_, now)| now.is_none()).map(|(row, _)| row).collect();
@@ -101,10 +177,12 @@ impl Vectors {
         if rows.is_empty() || gone.len() + came > self.chunks.len() / CHANGED_MAX {
             return Ok(None);
         }
-        let Some(gone) = self.gone(snapshot, former.space(), &gone)? else { return Ok(None) };
+        let gone_firsts: Vec<bool> = gone.iter().map(|row| was_first(row)).collect();
+        let Some(gone) = self.gone(follow.snapshot, former.space(), &gone)? else { return Ok(None) };
         let Some((set, reserve)) = as_built(former, &kept)? else { return Ok(None) };
-        let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone: &gone };
-        Ok(edges::update(&self.matrix, self.dimensions, ranks, rules, &former, control)?)
+        let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone: &gone, gone_firsts: &gone_firsts };
+        let Follow { pruning, ranks, control, .. } = *follow;
+        Ok(edges::update(&self.matrix, self.dimensions, ranks, pruning, &former, control)?)
     }
 
     /// The vectors of chunks that are gone or have others now, while files still hold them.
@@ -206,16 +284,17 @@ fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
 
-/// The rank of every chunk in the order of document keys and ordinals, which no history changes.
-fn key_ranks(snapshot: &Snapshot, chunks: &[ChunkId]) -> Result<Vec<u32>, Fault> {
+/// The rank of every chunk in the order of document keys and ordinals, which no history changes; those that are `last` come
+/// after all others.
+fn key_ranks(snapshot: &Snapshot, chunks: &[ChunkId], last: impl Fn(ChunkId) -> bool) -> Result<Vec<u32>, Fault> {
     let mut order = Vec::with_capacity(chunks.len());
     for (row, id) in chunks.iter().enumerate() {
         let chunk = snapshot.chunk(*id)?;
-        order.push((Key::of_document(chunk.document()?.key()?), chunk.ordinal(), row));
+        order.push((last(*id), Key::of_document(chunk.document()?.key()?), chunk.ordinal(), row));
     }
     order.par_sort_unstable();
     let mut ranks = vec![0; chunks.len()];
-    for (rank, (_, _, row)) in (0..).zip(order) {
+    for (rank, (_, _, _, row)) in (0..).zip(order) {
         ranks[row] = rank;
     }
     Ok(ranks)

@@ -7,10 +7,12 @@ use crate::error::{CommitError, Damage, Error, QueryError};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
 use crate::planted::{Planted, planted};
+use crate::project::edges::Task;
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
+use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
-use hedgerow_format::projection::EdgeReportRow;
+use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 use std::collections::BTreeSet;
 
 impl Store {
@@ -27,49 +29,60 @@ impl Store {
         let is_behind = |made: u64| made != facts && !planted(Planted::StaleBelieved);
         if snapshot.links().is_none_or(|links| is_behind(links.entry().facts)) {
             let earlier = self.linked();
-            projected.push(Projected::Links(links::build(&snapshot, earlier.as_deref(), control)?));
+            let links = links::build(&snapshot, earlier.as_deref(), control)?;
+            projected.push(Projected::Links(Box::new(links)));
         }
         let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
-        for entry in &snapshot.manifest().projections {
-            if entry.kind != FileKind::Edges.number() || (!is_behind(entry.facts) && sound.contains(&entry.file.number))
-            {
-                continue;
-            }
-            let rules = EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
-            let former =
-                snapshot.edges().find(|edges| edges.entry().file.number == entry.file.number).map(AsRef::as_ref);
-            projected.push(Projected::Edges(edges::build(&snapshot, &entry.space, rules, former, control)?));
+        let entries = snapshot.manifest().projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
+        let behind = entries.filter(|entry| is_behind(entry.facts) || !sound.contains(&entry.file.number));
+        let behind: BTreeSet<&str> = behind.map(|entry| entry.space.as_str()).collect();
+        for (space, rules) in snapshot.edge_rules().iter().filter(|(space, _)| behind.contains(space.as_str())) {
+            let task = Task { snapshot: &snapshot, space, rules, follow: true, control };
+            projected.push(Projected::Edges(task.build()?));
         }
         if projected.is_empty() {
             return Ok(());
         }
-        self.commit_projections(&snapshot, projected)
+        self.commit_projections(&snapshot, &projected)
     }
 
-    /// Builds the similarity edges of a space, in place of those that it has.
+    /// Builds the similarity edges of a space, in place of those that it has, and tells of each kind of pairs that it has;
+    /// of pairs without a table always.
     ///
     /// Compares all pairs: n² / 2 inner products for n vectors, on all threads; memory is the vectors and
     /// 8 · n · `top_m` bytes, and 16 MiB a thread.
     ///
     /// # Errors
-    /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space; [`CommitError`].
+    /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space; [`CommitError`], and
+    /// [`CommitError::Rules`] where the rules are none that edges can be made by.
     pub fn build_edges(
         &self,
         space: &str,
-        rules: EdgeRules,
+        rules: &EdgeRules,
         control: &dyn Control,
-    ) -> Result<EdgeReportRow, EdgeError> {
+    ) -> Result<Vec<EdgesBuilt>, EdgeError> {
         let snapshot = self.snapshot();
         let spaces = snapshot.spaces().map_err(CommitError::Damaged)?;
         if !spaces.iter().any(|known| known.name == space) {
             let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into());
         }
-        let data = edges::build(&snapshot, space, rules, None, control)?;
-        let report = data.report;
-        self.commit_projections(&snapshot, vec![Projected::Edges(data)])?;
-        Ok(report)
+        let task = Task { snapshot: &snapshot, space, rules, follow: false, control };
+        let kinds = task.build()?;
+        let built = kinds.iter().map(|data| EdgesBuilt { kind: data.kind, report: data.report }).collect();
+        self.commit_projections(&snapshot, &[Projected::Edges(kinds)])?;
+        Ok(built)
     }
+}
+
+/// The edges of one kind of pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EdgesBuilt {
+    /// The kind.
+    pub kind: PairKind,
+    /// What became of all pairs of the kind.
+    pub report: EdgeReport,
 }
 
 /// Why edges were not built.
@@ -117,12 +130,6 @@ impl From<Fault> for CommitError {
             Fault::Cancelled => Self::Cancelled,
             Fault::Damage(damage) => Self::Damaged(damage),
         }
-    }
-}
-
-impl From<Fault> for EdgeError {
-    fn from(fault: Fault) -> Self {
-        Self::Commit(fault.into())
     }
 }
 

@@ -1,9 +1,11 @@
-//! The edges projection: chunk pairs of one vector space whose similarity survived pruning.
+//! The edges projection: chunk pairs of one vector space and kind whose similarity survived pruning.
 
 use crate::error::Damage;
 use crate::projection::Opened;
 use crate::segment::Strings;
+use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
+use hedgerow_format::manifest::EdgeSettings;
 use hedgerow_format::projection::{
     EdgeCount, EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare, edges_findings, validate_edges,
 };
@@ -29,6 +31,10 @@ impl Deref for Edges {
 pub struct EdgesData {
     /// Name of the vector space.
     pub space: String,
+    /// The settings of the space.
+    pub settings: EdgeSettings,
+    /// The kind of the pairs.
+    pub kind: PairKind,
     /// How the edges were made; its `space` is filled in.
     pub report: EdgeReportRow,
     /// Both directions of every edge, sorted: chunk, chunk, similarity.
@@ -98,6 +104,12 @@ impl Edges {
     #[must_use]
     pub fn space(&self) -> &str {
         &self.entry.space
+    }
+
+    /// The kind of its pairs. A manifest with an unknown one is not read.
+    #[must_use]
+    pub fn kind(&self) -> PairKind {
+        PairKind::from_number(self.entry.pairs).unwrap_or(PairKind::DocumentDocument)
     }
 
     /// The chunks that a chunk is similar to, ascending, with the similarities.

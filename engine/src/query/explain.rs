@@ -3,6 +3,7 @@
 use crate::error::QueryError;
 use crate::query::legs::Vectors;
 use crate::snapshot::{Bounded, Space};
+use hedgerow_format::edges::PairKind;
 use hedgerow_format::{ChunkId, EntitySlot, Key};
 use std::collections::BTreeSet;
 
@@ -12,9 +13,13 @@ use std::collections::BTreeSet;
 pub struct Explanation {
     /// How similar they are; none where one of them has no vector in the space.
     pub similarity: Option<f32>,
+    /// What the two are.
+    pub kind: PairKind,
     /// Chunks that have a vector in the space.
     pub chunks: usize,
-    /// The place of the second among the partners of the first, from 1, and of the first among those of the second; among
+    /// How many partners of this kind the first has, and the second; none where one of them has no vector.
+    pub partners: Option<[usize; 2]>,
+    /// The place of the second among these partners of the first, from 1, and of the first among those of the second; among
     /// equals the first by document key and ordinal comes first.
     pub ranks: Option<[usize; 2]>,
     /// How the edges of the space were made; none where it has none.
@@ -27,7 +32,7 @@ pub struct Explanation {
     pub shared: Vec<(String, usize)>,
 }
 
-/// The rules that edges were made by, and the threshold that came of them.
+/// The rules that edges of a kind were made by, and the threshold that came of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EdgeRule {
@@ -90,35 +95,52 @@ impl Bounded<'_> {
                 return Err(QueryError::UnknownSpace { space: space.to_owned(), known });
             };
             let vectors = Vectors::of(self, known)?;
-            let (similarity, ranks) = self.ranked(pair, known, &vectors)?.unzip();
+            let tables = [self.chunk(pair[0])?.is_table(), self.chunk(pair[1])?.is_table()];
+            let kind = PairKind::of(tables);
+            let (similarity, ranked) = self.ranked(pair, tables, known, &vectors)?.unzip();
+            let (ranks, partners) = ranked.unzip();
             let chunks = vectors.len();
-            let edges = self.edges().find(|edges| edges.space() == space);
+            let edges = self.edges().find(|edges| edges.space() == space && edges.kind() == kind);
             let (mut rules, mut edge) = (None, None);
             if let Some(edges) = edges {
                 let (entry, report) = (edges.entry(), edges.report()?);
                 rules = Some(EdgeRule {
-                    percentile: entry.percentile_thousandths,
-                    top_m: entry.top_m,
+                    percentile: report.percentile_thousandths,
+                    top_m: report.top_m,
                     threshold: report.threshold,
                     in_step: entry.facts == self.manifest().facts,
                 });
                 edge = edges.weight(pair[0], pair[1])?;
             }
             let reason = reason(similarity, ranks, rules);
-            Ok(Explanation { similarity, chunks, ranks, rules, edge, reason, shared: self.shared(pair)? })
+            Ok(Explanation {
+                similarity,
+                kind,
+                chunks,
+                partners,
+                ranks,
+                rules,
+                edge,
+                reason,
+                shared: self.shared(pair)?,
+            })
         })
     }
 
-    /// The similarity of a pair, and the rank of each among the partners of the other; none where one has no vector.
+    /// The similarity of a pair, and the rank of each among the partners of the other that are tables as it is, or none,
+    /// and how many these are; none where one has no vector.
+    #[expect(clippy::type_complexity, reason = "similarity, ranks and partners, used once")]
     fn ranked(
         &self,
         pair: [ChunkId; 2],
+        tables: [bool; 2],
         space: &Space,
         vectors: &Vectors<'_>,
-    ) -> Result<Option<(f32, [usize; 2])>, QueryError> {
-        let mut ranks = [0; 2];
+    ) -> Result<Option<(f32, ([usize; 2], [usize; 2]))>, QueryError> {
+        let (mut ranks, mut partners) = ([0; 2], [0; 2]);
         let mut similarity = 0.0;
-        for ((chunk, other), rank) in [(pair[0], pair[1]), (pair[1], pair[0])].into_iter().zip(&mut ranks) {
+        let ends = [(pair[0], pair[1], tables[1]), (pair[1], pair[0], tables[0])];
+        for ((chunk, other, table), (rank, partners)) in ends.into_iter().zip(ranks.iter_mut().zip(&mut partners)) {
             let Some(vector) = vectors.components(chunk).filter(|_| vectors.components(other).is_some()) else {
                 return Ok(None);
             };
@@ -128,7 +150,11 @@ impl Bounded<'_> {
             let place = self.place(other)?;
             let mut before = 0;
             for (partner, score) in scores {
-                if partner == chunk || partner == other {
+                if partner == chunk || self.chunk(partner)?.is_table() != table {
+                    continue;
+                }
+                *partners += 1;
+                if partner == other {
                     continue;
                 }
                 let (score, equal) = (score + 0.0, (score + 0.0).to_bits() == of_other.to_bits());
@@ -136,7 +162,7 @@ impl Bounded<'_> {
             }
             *rank = before + 1;
         }
-        Ok(Some((similarity, ranks)))
+        Ok(Some((similarity, (ranks, partners))))
     }
 
     /// What orders chunks that are equally similar.

@@ -20,7 +20,7 @@ use crate::planted::{Planted, planted};
 use crate::projection::{Edges, Links};
 use crate::segment::{Segment, SpaceView};
 use hedgerow_format::file::FileKind;
-use hedgerow_format::manifest::{Manifest, ProjectionEntry};
+use hedgerow_format::manifest::Manifest;
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Snapshot {
         self.links.as_ref().filter(|links| links.check().is_ok())
     }
 
-    /// The edges projections that are there and sound, one a vector space. Checks all of them at the first call.
+    /// The edges projections that are there and sound, one a vector space and kind of pairs. Checks all of them at the first call.
     pub(crate) fn edges(&self) -> impl Iterator<Item = &Arc<Edges>> {
         self.edges.iter().filter(|edges| edges.check().is_ok())
     }
@@ -145,9 +145,7 @@ impl Snapshot {
     #[must_use]
     pub fn edge_rules(&self) -> BTreeMap<String, EdgeRules> {
         let edges = self.manifest.projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
-        let rules =
-            |entry: &ProjectionEntry| EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
-        edges.map(|entry| (entry.space.clone(), rules(entry))).collect()
+        edges.map(|entry| (entry.space.clone(), EdgeRules::of(&entry.settings))).collect()
     }
 
     /// Features of its files that a writer must know and this program does not.

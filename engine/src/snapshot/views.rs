@@ -143,6 +143,12 @@ impl<'a> ChunkView<'a> {
         }
     }
 
+    /// Whether it is a table.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.row.kind == 1
+    }
+
     /// Heading path; may be empty.
     ///
     /// # Errors

@@ -49,9 +49,24 @@ pub struct Committed {
 #[derive(Debug)]
 pub enum Projected {
     /// Definition links.
-    Links(LinksData),
-    /// Similarity edges of a space.
-    Edges(EdgesData),
+    Links(Box<LinksData>),
+    /// Similarity edges of a space, one a kind of pairs that it has; all of one space and with one set of settings.
+    Edges(Vec<EdgesData>),
+}
+
+/// What goes into one file.
+enum Part<'p> {
+    Links(&'p LinksData),
+    Edges(&'p EdgesData),
+}
+
+impl Projected {
+    fn parts(&self) -> Vec<Part<'_>> {
+        match self {
+            Self::Links(data) => vec![Part::Links(data)],
+            Self::Edges(kinds) => kinds.iter().map(Part::Edges).collect(),
+        }
+    }
 }
 
 /// A commit in the making: the manifest to be, the files it needs, the files that nothing will need.
@@ -99,23 +114,27 @@ impl Writer {
         env: &Env,
         before: &Snapshot,
         made_from: &Snapshot,
-        projected: Vec<Projected>,
+        projected: &[Projected],
     ) -> Result<Snapshot, CommitError> {
         let mut draft = self.draft(before)?;
-        for projection in projected {
-            let mut entry = entry_for(&projection, made_from.manifest().facts);
+        let parts: Vec<Part<'_>> = projected.iter().flat_map(Projected::parts).collect();
+        // A kind of pairs that a space had need not be there any more.
+        for entry in parts.iter().map(|part| entry_for(part, 0)) {
+            draft.drop_projections(|known| known.kind == entry.kind && known.space == entry.space);
+        }
+        for part in parts {
+            let mut entry = entry_for(&part, made_from.manifest().facts);
             let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
             let identity = self.name_file(env, before, kind);
-            let written = write_file(&*env.disk, identity, |out| match &projection {
-                Projected::Links(data) => build_links(out, identity, data),
-                Projected::Edges(data) => build_edges(out, identity, data),
+            let written = write_file(&*env.disk, identity, |out| match part {
+                Part::Links(data) => build_links(out, identity, data),
+                Part::Edges(data) => build_edges(out, identity, data),
             });
             let file = match written {
                 Ok(file) => file,
                 Err(error) => return Err(draft.abandon(&*env.disk, fault(error))),
             };
             draft.written.push(FileName::of(kind, &file));
-            draft.drop_projections(|known| known.kind == entry.kind && known.space == entry.space);
             entry.file = file;
             draft.manifest.projections.push(entry);
         }
@@ -248,19 +267,19 @@ pub(super) fn remove(disk: &dyn Vfs, name: &FileName) -> Result<(), StorageError
     }
 }
 
-/// What the manifest will say of a projection, its file apart. One of the same kind and space is its predecessor.
-fn entry_for(projection: &Projected, facts: u64) -> ProjectionEntry {
-    match projection {
-        Projected::Links(data) => {
+/// What the manifest will say of a projection, its file apart. Those of the same kind and space are its predecessors.
+fn entry_for(part: &Part<'_>, facts: u64) -> ProjectionEntry {
+    match part {
+        Part::Links(data) => {
             ProjectionEntry { kind: FileKind::Links.number(), chunks_end: data.chunks_end, facts, ..Default::default() }
         }
-        Projected::Edges(data) => ProjectionEntry {
+        Part::Edges(data) => ProjectionEntry {
             kind: FileKind::Edges.number(),
             chunks_end: data.chunks_end,
             facts,
             space: data.space.clone(),
-            percentile_thousandths: data.report.percentile_thousandths,
-            top_m: data.report.top_m,
+            pairs: data.kind.number(),
+            settings: data.settings.clone(),
             ..Default::default()
         },
     }

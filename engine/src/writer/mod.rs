@@ -139,11 +139,7 @@ impl Store {
     }
 
     /// Publishes projections that were made from the snapshot `made_from`.
-    pub(crate) fn commit_projections(
-        &self,
-        made_from: &Snapshot,
-        projected: Vec<Projected>,
-    ) -> Result<(), CommitError> {
+    pub(crate) fn commit_projections(&self, made_from: &Snapshot, projected: &[Projected]) -> Result<(), CommitError> {
         let mut writer = self.lock()?;
         let before = self.snapshot();
         let snapshot = writer.commit_projections(&self.env, &before, made_from, projected)?;

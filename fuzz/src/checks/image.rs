@@ -161,7 +161,7 @@ fn life(behind: bool) -> State {
     });
     store.refresh(&Quiet).expect("the disk is sound");
     for space in ["letters", "other"] {
-        store.build_edges(space, EdgeRules { percentile: 30_000, top_m: 3 }, &Quiet).expect("the space is there");
+        store.build_edges(space, &EdgeRules::new(30_000, 3), &Quiet).expect("the space is there");
     }
     if behind {
         commit(&store, vec![document("h", "Ely owns Alice."), document("a", "Alice owns nothing.")], &["e"], |_| ());

@@ -2,7 +2,7 @@
 
 use crate::checks::image::Image;
 use crate::checks::input::Input;
-use hedgerow_format::manifest::{FileEntry, Manifest, ProjectionEntry, SegmentEntry};
+use hedgerow_format::manifest::{EdgeSettings, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
 
 /// What is read is written so that it reads the same; what can be written can be read or breaks a numbered rule.
 pub fn check(bytes: &[u8]) {
@@ -56,11 +56,16 @@ fn made(bytes: &[u8]) -> Manifest {
             chunks_end: input.word(),
             facts: u64::from(input.short()),
             space: input.text(),
-            percentile_thousandths: input.word(),
-            top_m: input.word(),
+            pairs: u32::from(input.byte() % 5),
+            settings: settings(&mut input),
         });
     }
     manifest
+}
+
+/// Settings that are mostly within their limits.
+fn settings(input: &mut Input<'_>) -> EdgeSettings {
+    EdgeSettings { percentiles: [(); 3].map(|()| u32::from(input.short()) * 2), top_m: u32::from(input.short() % 1100) }
 }
 
 /// Manifests of two small stores.

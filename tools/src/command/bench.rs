@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Instant;
 
-use hedgerow::{Batch, EdgeReport, EdgeRules, StagedChunk, StagedDocument, StagedVector, Store};
+use hedgerow::{Batch, EdgeReport, EdgeRules, EdgesBuilt, StagedChunk, StagedDocument, StagedVector, Store};
 use serde::Serialize;
 
 use crate::command::edges::percentile;
@@ -95,11 +95,11 @@ fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured
     let mut rows = matrix.rows().take(all).enumerate();
     let store = Store::open_or_create(folder.join("store"))?;
     put(&store, rows.by_ref().take(all - added))?;
-    let rules = EdgeRules { percentile: args.percentile, top_m: args.top_m };
-    let build = || -> Result<(EdgeReport, f64), Failure> {
+    let rules = EdgeRules::new(args.percentile, args.top_m);
+    let build = || -> Result<(Vec<EdgesBuilt>, f64), Failure> {
         let start = Instant::now();
-        let report = store.build_edges(SPACE, rules, progress)?;
-        Ok((report, start.elapsed().as_secs_f64()))
+        let built = store.build_edges(SPACE, &rules, progress)?;
+        Ok((built, start.elapsed().as_secs_f64()))
     };
     let mut added_seconds = None;
     if added > 0 {
@@ -110,15 +110,17 @@ fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured
         store.refresh(progress)?;
         added_seconds = Some(start.elapsed().as_secs_f64());
     }
-    let (report, seconds) = build()?;
+    let (built, seconds) = build()?;
+    let sum = |of: fn(&EdgeReport) -> u64| built.iter().map(|built| of(&built.report)).sum::<u64>();
+    let pairs = sum(|report| report.pairs);
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    let pairs_per_s = report.pairs as f64 / seconds;
+    let pairs_per_s = pairs as f64 / seconds;
     Ok(Measured {
-        rows: report.rows,
+        rows: sum(|report| report.rows),
         dimensions,
         threads: rayon::current_num_threads(),
-        pairs: report.pairs,
-        edges: report.kept,
+        pairs,
+        edges: sum(|report| report.kept),
         seconds,
         pairs_per_s,
         added: args.added.map(|_| added as u64),

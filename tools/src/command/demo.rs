@@ -58,7 +58,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let mut rejections = Rejections::default();
     intake.run(samples::read, &mut rejections, |_| Ok(()))?;
     store.refresh(&progress)?;
-    store.build_edges(table.space(), EdgeRules::default(), &progress)?;
+    store.build_edges(table.space(), &EdgeRules::default(), &progress)?;
     let snapshot = store.snapshot();
     let built = Built { stats: snapshot.stats()?, seconds: start.elapsed().as_secs_f64() };
     let models = Models { embedder: Some(&table), extractor: Some(&Patterns) };

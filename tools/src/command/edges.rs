@@ -4,29 +4,33 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hedgerow::{EdgeReport, EdgeRules, Snapshot, Store};
+use hedgerow::{EdgeRules, EdgesBuilt, PairKind, Snapshot, Store};
 use serde::Serialize;
 
-use crate::command::render::field;
-use crate::command::render::layout::{counted, decimal, grouped};
+use crate::command::render::layout::{decimal, grouped};
+use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
 /// Build the similarity edges between chunks, in place of those that are there
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-All pairs of chunks are compared. A pair becomes an edge if it reaches the percentile of all pairs and is among the \
-top m of either chunk. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
+All pairs of chunks are compared. There are three kinds of them: document-document (neither chunk is a table), table-table \
+and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
+of either chunk, counted for each kind apart. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
 
 Example:
-  hedgerow edges notes.hedgerow --percentile 99.5 --top-m 8")]
+  hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
     /// Share of pairs that lie below the threshold, 0 to 100 with up to three decimals
     #[arg(long, value_name = "P", default_value = "95", value_parser = percentile)]
     percentile: u32,
-    /// How many partners each chunk may choose
+    /// The same for one kind of pairs; may be given for each
+    #[arg(long = "kind-percentile", value_name = "KIND=P", value_parser = kind_percentile)]
+    kind_percentiles: Vec<(PairKind, u32)>,
+    /// How many partners of each kind a chunk may choose
     #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     top_m: u32,
     /// Vector space [default: the only one]
@@ -46,21 +50,45 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     };
     let progress = session.progress("comparing all pairs");
     let start = Instant::now();
-    let rules = EdgeRules { percentile: args.percentile, top_m: args.top_m };
-    let report = store.build_edges(&space, rules, &progress)?;
+    let rules = args.rules();
+    let built = store.build_edges(&space, &rules, &progress)?;
     drop(progress);
-    let built = Built::of(space, &report, start.elapsed().as_secs_f64());
+    let built = Built::of(space, &rules, &built, start.elapsed().as_secs_f64());
     session.print(&built, |out| human(out, &built))?;
     Ok(Outcome::Done)
+}
+
+impl Args {
+    fn rules(&self) -> EdgeRules {
+        let of = |kind: PairKind| {
+            self.kind_percentiles.iter().rev().find(|(other, _)| *other == kind).map(|(_, percentile)| *percentile)
+        };
+        let percentile = of(PairKind::DocumentDocument).unwrap_or(self.percentile);
+        EdgeRules {
+            percentile_tables: Some(of(PairKind::TableTable).unwrap_or(self.percentile)),
+            percentile_across: Some(of(PairKind::TableDocument).unwrap_or(self.percentile)),
+            ..EdgeRules::new(percentile, self.top_m)
+        }
+    }
 }
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Built {
     space: String,
-    percentile: f64,
     top_m: u32,
+    kinds: Vec<OfKind>,
+    seconds: f64,
+    pairs_per_s: f64,
+}
+
+/// The edges of one kind of pairs.
+#[derive(Debug, Serialize)]
+struct OfKind {
+    kind: &'static str,
+    percentile: f64,
     chunks: u64,
+    tables: u64,
     pairs: u64,
     threshold: f32,
     passed: u64,
@@ -68,17 +96,31 @@ struct Built {
     degree_mean: f64,
     degree_max: u32,
     components: u32,
-    seconds: f64,
 }
 
 impl Built {
-    #[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ edges")]
-    fn of(space: String, report: &EdgeReport, seconds: f64) -> Built {
-        Built {
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ pairs")]
+    fn of(space: String, rules: &EdgeRules, built: &[EdgesBuilt], seconds: f64) -> Self {
+        let pairs: u64 = built.iter().map(|built| built.report.pairs).sum();
+        Self {
             space,
+            top_m: rules.top_m,
+            kinds: built.iter().map(OfKind::of).collect(),
+            seconds,
+            pairs_per_s: pairs as f64 / seconds,
+        }
+    }
+}
+
+impl OfKind {
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ edges")]
+    fn of(built: &EdgesBuilt) -> Self {
+        let report = &built.report;
+        Self {
+            kind: built.kind.name(),
             percentile: f64::from(report.percentile_thousandths) / 1000.0,
-            top_m: report.top_m,
             chunks: report.rows,
+            tables: report.tables,
             pairs: report.pairs,
             threshold: report.threshold,
             passed: report.passed,
@@ -86,9 +128,19 @@ impl Built {
             degree_mean: (report.kept * 2) as f64 / report.rows.max(1) as f64,
             degree_max: report.degree_max,
             components: report.components,
-            seconds,
         }
     }
+}
+
+/// Reads a kind of pairs and its percentile.
+fn kind_percentile(text: &str) -> Result<(PairKind, u32), String> {
+    let (kind, share) = text.split_once('=').unwrap_or((text, ""));
+    let known = PairKind::ALL.into_iter().find(|known| known.name() == kind);
+    let Some(kind) = known.filter(|_| text.contains('=')) else {
+        let names = PairKind::ALL.map(PairKind::name).join(", ");
+        return Err(format!("expected KIND=PERCENTILE with one of {names}"));
+    };
+    Ok((kind, percentile(share)?))
 }
 
 /// Reads a percentile exactly, in thousandths of a per cent.
@@ -126,25 +178,37 @@ pub fn only_space(snapshot: &Snapshot) -> Result<String, Failure> {
 }
 
 fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
-    let percentile = format!("{} per cent of the pairs lie below it", built.percentile);
-    for (name, value) in [
-        ("space", format!("{}, {}", built.space, counted(built.chunks, "chunk", "chunks"))),
-        ("pairs", grouped(built.pairs)),
-        ("threshold", format!("{}: {percentile}", decimal(built.threshold, 4))),
-        ("passed", grouped(built.passed)),
-        ("kept", format!("{}: among the top {} of either chunk", grouped(built.kept), built.top_m)),
-        ("degree", format!("{:.1} on average, {} at most", built.degree_mean, grouped(built.degree_max.into()))),
-        ("components", grouped(built.components.into())),
-        ("time", format!("{:.1} s", built.seconds)),
-    ] {
-        field(out, name, &value)?;
+    field(out, "space", &built.space)?;
+    for kind in &built.kinds {
+        rule(out, kind.kind)?;
+        let percentile = format!("{} per cent of the pairs lie below it", kind.percentile);
+        for (name, value) in [
+            ("chunks", chunks(kind)),
+            ("pairs", grouped(kind.pairs)),
+            ("threshold", format!("{}: {percentile}", decimal(kind.threshold, 4))),
+            ("passed", grouped(kind.passed)),
+            ("kept", format!("{}: among the top {} of either chunk", grouped(kind.kept), built.top_m)),
+            ("degree", format!("{:.1} on average, {} at most", kind.degree_mean, grouped(kind.degree_max.into()))),
+            ("components", grouped(kind.components.into())),
+        ] {
+            field(out, name, &value)?;
+        }
     }
-    Ok(())
+    rule(out, "all")?;
+    field(out, "time", &format!("{:.1} s, {:.0} million pairs/s", built.seconds, built.pairs_per_s / 1e6))
+}
+
+fn chunks(kind: &OfKind) -> String {
+    match kind.tables {
+        0 => grouped(kind.chunks),
+        tables => format!("{}, {} of them tables", grouped(kind.chunks), grouped(tables)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::command::edges::percentile;
+    use crate::command::edges::{kind_percentile, percentile};
+    use hedgerow::PairKind;
 
     #[test]
     fn a_percentile_is_read_exactly() {
@@ -161,6 +225,14 @@ mod tests {
         }
         for text in ["", ".", "-1", "+5", "100.001", "101", "9.1234", "1e2", "NaN", "95%", "0095"] {
             assert!(percentile(text).is_err(), "{text}");
+        }
+    }
+    #[test]
+    fn a_percentile_of_a_kind_names_the_kind() {
+        assert_eq!(kind_percentile("table-table=99.5"), Ok((PairKind::TableTable, 99_500)));
+        assert_eq!(kind_percentile("document-document=0"), Ok((PairKind::DocumentDocument, 0)));
+        for text in ["", "table-table", "=5", "table=5", "table-table=", "table-table=101", "document-table=5"] {
+            assert!(kind_percentile(text).is_err(), "{text}");
         }
     }
 }

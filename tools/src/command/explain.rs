@@ -79,7 +79,9 @@ struct Told<'e> {
     second: &'e str,
     space: &'e str,
     similarity: Option<f32>,
+    kind: &'static str,
     chunks: usize,
+    partners: Option<[usize; 2]>,
     rank_of_second: Option<usize>,
     rank_of_first: Option<usize>,
     percentile: Option<f64>,
@@ -100,13 +102,15 @@ struct Shared<'e> {
 impl<'e> Told<'e> {
     fn of(explained: &'e Explained, space: &'e str) -> Self {
         let Explained { first, second, explanation } = explained;
-        let Explanation { similarity, chunks, ranks, rules, edge, reason, shared, .. } = explanation;
+        let Explanation { similarity, kind, chunks, partners, ranks, rules, edge, reason, shared, .. } = explanation;
         Self {
             first,
             second,
             space,
             similarity: *similarity,
+            kind: kind.name(),
             chunks: *chunks,
+            partners: *partners,
             rank_of_second: ranks.map(|ranks| ranks[0]),
             rank_of_first: ranks.map(|ranks| ranks[1]),
             percentile: rules.map(|rules| f64::from(rules.percentile) / 1000.0),
@@ -124,18 +128,20 @@ fn human(out: &mut dyn Write, told: &Told<'_>) -> io::Result<()> {
     field(out, "edge", &told.edge.map_or_else(|| "none".to_owned(), |weight| decimal(weight, 4)))?;
     field(out, "because", told.reason)?;
     if let Some(similarity) = told.similarity {
-        field(out, "similarity", &format!("{} in the space {}", decimal(similarity, 4), told.space))?;
+        field(out, "similarity", &format!("{} in the space {}, {}", decimal(similarity, 4), told.space, told.kind))?;
     }
     if let (Some(threshold), Some(percentile)) = (told.threshold, told.percentile) {
         let threshold = decimal(threshold, 4);
         field(out, "threshold", &format!("{threshold}: {percentile} per cent of the pairs lie below it"))?;
     }
-    let of = grouped(told.chunks.saturating_sub(1) as u64);
+    let partners = told.partners.unwrap_or_default();
     let top = told.top_m.map_or_else(String::new, |top| format!("; each chooses {top}"));
-    for (other, chunk, rank) in
-        [(told.second, told.first, told.rank_of_second), (told.first, told.second, told.rank_of_first)]
-    {
+    for (other, chunk, rank, of) in [
+        (told.second, told.first, told.rank_of_second, partners[0]),
+        (told.first, told.second, told.rank_of_first, partners[1]),
+    ] {
         if let Some(rank) = rank {
+            let of = grouped(of as u64);
             field(out, "rank", &format!("{other} is number {} of {of} for {chunk}{top}", grouped(rank as u64)))?;
         }
     }

@@ -36,7 +36,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     store.refresh(&progress)?;
     for (space, rules) in &salvaged.edges {
         progress.say("comparing");
-        match store.build_edges(space, *rules, &progress) {
+        match store.build_edges(space, rules, &progress) {
             // No vector of the space was saved, and that is told.
             Err(EdgeError::Query(QueryError::UnknownSpace { .. })) => {}
             built => drop(built?),

@@ -65,6 +65,7 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
 
 fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
     let threshold = decimal(edges.threshold, 3);
+    let kind = edges.kind;
     let rules = format!("percentile {} (cosine {threshold}), top {}", edges.percentile, edges.top_m);
     let pairs = format!("{} of {} pairs passed", grouped(edges.passed), grouped(edges.pairs));
     let shape = format!(
@@ -75,6 +76,6 @@ fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
     field(
         out,
         "similarity",
-        &format!("{}: {}; {rules}; {pairs}; {shape}", edges.space, counted(edges.kept, "edge", "edges")),
+        &format!("{}, {kind}: {}; {rules}; {pairs}; {shape}", edges.space, counted(edges.kept, "edge", "edges")),
     )
 }

@@ -104,7 +104,7 @@ pub fn make(kind: Kind, seed: u64) -> Result<Made, Fault> {
     }
     if kind > Kind::Links {
         older = image.fork();
-        store.build_edges("letters", EdgeRules { percentile: 50_000, top_m: 4 }, &Quiet)?;
+        store.build_edges("letters", &EdgeRules::new(50_000, 4), &Quiet)?;
     }
     if kind > Kind::Overlay {
         older = image.fork();

@@ -4,7 +4,7 @@ use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::BLOCK_ROWS;
-use crate::index::edges::sides::pairs_of;
+use crate::index::edges::{Population, Pruning};
 use rayon::prelude::*;
 
 /// The images that a pass counts, in bins of `1 << shift`; of others it counts how many lie below.
@@ -80,11 +80,11 @@ impl Bracket {
         }
     }
 
-    /// Around a percentile, in thousandths of a per cent, of all pairs, by the codes of some.
-    pub fn sampled(codes: &Codes, lefts: &Lefts, percentile: u32) -> Self {
-        let sample = Sample::new(codes, lefts);
+    /// Around the percentile of all pairs, by the codes of some.
+    pub fn sampled(codes: &Codes, lefts: &Lefts, rules: Pruning) -> Self {
+        let sample = Sample::new(codes, lefts, rules.pairs);
         let histogram = sample.histogram();
-        let share = f64::from(percentile) / 100_000.0;
+        let share = f64::from(rules.percentile) / 100_000.0;
         let slack = sample.percentile_error(histogram.at(share)) * SAMPLE_ERRORS + 2.0 / histogram.pairs.max(1.0);
         let reach = CODES_SHIFT + histogram.width;
         let (low, high) = (histogram.at(share - slack) - reach, histogram.at(share + slack) + reach);
@@ -103,6 +103,8 @@ impl Bracket {
 struct Sample<'c> {
     codes: &'c Codes,
     lefts: &'c Lefts,
+    /// Which pairs count.
+    pairs: Population,
     blocks: Vec<(usize, usize)>,
     all: bool,
 }
@@ -134,10 +136,17 @@ impl Histogram {
 }
 
 impl<'c> Sample<'c> {
-    fn new(codes: &'c Codes, lefts: &'c Lefts) -> Self {
+    fn new(codes: &'c Codes, lefts: &'c Lefts, pairs: Population) -> Self {
+        match pairs {
+            Population::All => Self::among(codes, lefts),
+            Population::Across(firsts) => Self::across(codes, lefts, firsts.min(codes.rows())),
+        }
+    }
+
+    fn among(codes: &'c Codes, lefts: &'c Lefts) -> Self {
         let rows = codes.rows();
         let blocks = rows.div_ceil(BLOCK_ROWS);
-        let wanted = SAMPLE_MIN.max(pairs_of(rows) / SAMPLE_SHARE);
+        let wanted = SAMPLE_MIN.max(Population::All.count(rows) / SAMPLE_SHARE);
         let offsets = usize::try_from(wanted / (rows * BLOCK_ROWS).max(1) as u64).unwrap_or(0) + 1;
         let all = 2 * offsets >= blocks;
         let pairs = if all {
@@ -148,7 +157,26 @@ impl<'c> Sample<'c> {
                 .flat_map(|number| (0..blocks).map(move |left| (left, (left + offset(number)) % blocks)))
                 .collect()
         };
-        Self { codes, lefts, blocks: pairs, all }
+        Self { codes, lefts, pairs: Population::All, blocks: pairs, all }
+    }
+
+    /// Each block of the side that has more of them is paired with equally many of the other, evenly spread.
+    fn across(codes: &'c Codes, lefts: &'c Lefts, firsts: usize) -> Self {
+        let pairs = Population::Across(firsts);
+        let start = firsts / BLOCK_ROWS;
+        let (left, right) = (firsts.div_ceil(BLOCK_ROWS), codes.rows().div_ceil(BLOCK_ROWS) - start);
+        let (most, least) = (left.max(right), left.min(right).max(1));
+        let wanted = SAMPLE_MIN.max(pairs.count(codes.rows()) / SAMPLE_SHARE);
+        let wanted = usize::try_from(wanted / (BLOCK_ROWS * BLOCK_ROWS) as u64).unwrap_or(usize::MAX);
+        let each = wanted / most.max(1) + 1;
+        let all = 2 * each >= least;
+        let each = if all { least } else { each };
+        let pair = |one: usize, number: usize| {
+            let other = (one + number * least / each) % least;
+            if left == most { (one, start + other) } else { (other, start + one) }
+        };
+        let blocks = (0..most).flat_map(|one| (0..each).map(move |number| pair(one, number))).collect();
+        Self { codes, lefts, pairs, blocks, all }
     }
 
     /// Calls `visit` for every tile of a pair of blocks, with its first row, its first column, and what counts of each line
@@ -159,15 +187,25 @@ impl<'c> Sample<'c> {
         mut visit: impl FnMut(&Products, usize, &dyn Fn(usize) -> (usize, usize)),
     ) {
         let rows = self.codes.rows();
-        let range = |block: usize| block * BLOCK_ROWS..((block + 1) * BLOCK_ROWS).min(rows);
+        // Before which place the left sides of pairs lie, and from which on the right ones.
+        let (lefts_end, rights_start) = match self.pairs {
+            Population::All => (rows, 0),
+            Population::Across(firsts) => (firsts, firsts),
+        };
+        let range = |block: usize, end: usize| block * BLOCK_ROWS..((block + 1) * BLOCK_ROWS).min(end);
         let mut out = Products::default();
-        for tile in range(left).step_by(TILE_ROWS) {
-            for panel in range(right).step_by(TILE_COLUMNS) {
+        for tile in range(left, lefts_end).step_by(TILE_ROWS) {
+            for panel in range(right, rows).step_by(TILE_COLUMNS) {
+                let end = (rows - panel).min(TILE_COLUMNS);
+                let start = rights_start.saturating_sub(panel).min(end);
+                if start == end {
+                    continue;
+                }
                 let (codes, bias) = self.codes.right(panel / TILE_COLUMNS);
                 products(self.lefts.tile(tile / TILE_ROWS), codes, bias, &mut out);
-                let end = (rows - panel).min(TILE_COLUMNS);
-                let first = |at: usize| if left == right { (tile + at + 1).saturating_sub(panel).min(end) } else { 0 };
-                visit(&out, (rows - tile).min(TILE_ROWS), &|at| (first(at), end));
+                let within = self.pairs == Population::All && left == right;
+                let first = |at: usize| if within { (tile + at + 1).saturating_sub(panel).min(end) } else { start };
+                visit(&out, (lefts_end - tile).min(TILE_ROWS), &|at| (first(at), end));
             }
         }
     }

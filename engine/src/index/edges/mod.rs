@@ -2,6 +2,7 @@
 
 mod bracket;
 mod image;
+mod rules;
 mod scan;
 mod set;
 mod settle;
@@ -13,23 +14,21 @@ use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::scan::{Choices, Scan, Tally};
 use crate::index::edges::settle::{EXTRA, Settling};
-use crate::index::edges::sides::{Sides, pairs_of};
+use crate::index::edges::sides::Sides;
 use crate::index::edges::state::{State, order_statistic, width};
+pub use rules::EdgeRules;
 pub use set::{EdgeReport, EdgeSet};
+pub use sides::Population;
 
-/// Which pairs become edges.
+/// What is needed of rules for the pairs of one population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EdgeRules {
+pub struct Pruning {
+    /// Which pairs there are.
+    pub pairs: Population,
     /// The share of pairs that lie below the threshold, in thousandths of a per cent; at most 100,000.
     pub percentile: u32,
     /// How many partners a row may choose; a pair stays if either end chose it.
     pub top_m: u32,
-}
-
-impl Default for EdgeRules {
-    fn default() -> Self {
-        Self { percentile: 95_000, top_m: 16 }
-    }
 }
 
 /// Builds the edges of a row-major matrix of unit vectors, of which row `i` comes `key_ranks[i]`th in the order of
@@ -51,23 +50,23 @@ pub fn build(
     matrix: &[f32],
     dimensions: usize,
     key_ranks: &[u32],
-    rules: EdgeRules,
+    rules: Pruning,
     control: &dyn Control,
 ) -> Result<(EdgeSet, Reserve), Cancelled> {
     let order = ordered(matrix, dimensions, key_ranks);
-    let pairs = pairs_of(order.len());
+    let pairs = rules.pairs.count(order.len());
     if pairs == 0 {
         let rows = u32::try_from(order.len()).unwrap_or(u32::MAX);
         return Ok((EdgeSet::of(&[], EdgeReport { rows, ..EdgeReport::default() }), Reserve::default()));
     }
     let codes = Codes::new(matrix, dimensions, &order);
-    let sides = Sides::all(&codes);
+    let sides = Sides::all(&codes, rules.pairs);
     let tolerance = codes.usual_error();
     let reach = codes.reach_of(tolerance);
     let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance, control };
     let target = order_statistic(pairs, rules.percentile);
     let width = width(order.len(), rules);
-    let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules.percentile);
+    let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules);
     let mut done = 0;
     loop {
         let floor = bracket.below(reach);
@@ -79,8 +78,10 @@ pub fn build(
                 let low = bracket.low;
                 let settling = Settling { matrix, dimensions, order: &order, tolerance: reach, width, low };
                 let (entries, unsure) = settling.settle(&choices.into_entries());
-                let mut state = State { low, tally, width, entries };
-                Change { matrix, dimensions, codes: &codes, order: &order, control }.renew(&mut state, &unsure, &[])?;
+                let mut state = State { low, tally, width, entries, pairs };
+                let firsts = rules.pairs.firsts(order.len());
+                let change = Change { matrix, dimensions, codes: &codes, order: &order, firsts, control };
+                change.renew(&mut state, &unsure, &[])?;
                 return Ok(state.edges(&order, rules, (low + bin, before)));
             }
             Ok((bin, _)) => bracket.bin(bin),
@@ -105,6 +106,8 @@ pub struct Former<'f> {
     pub rows: &'f [Option<u32>],
     /// The vectors of the rows that are gone, in the order of those rows.
     pub gone: &'f [f32],
+    /// Where pairs join two sides, whether each of the rows that are gone is of the first.
+    pub gone_firsts: &'f [bool],
 }
 
 /// Builds what [`build`] builds from what was built before: compares the rows that came and those that went with all, and
@@ -119,7 +122,7 @@ pub fn update(
     matrix: &[f32],
     dimensions: usize,
     key_ranks: &[u32],
-    rules: EdgeRules,
+    rules: Pruning,
     former: &Former<'_>,
     control: &dyn Control,
 ) -> Result<Option<(EdgeSet, Reserve)>, Cancelled> {
@@ -139,7 +142,8 @@ pub fn update(
     let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(joined.len() / dimensions.max(1))).collect();
     let codes = Codes::new(&joined, dimensions, &all);
     let gone: Vec<u32> = (number(rows)..number(all.len())).collect();
-    let change = Change { matrix: &joined, dimensions, codes: &codes, order: &all, control };
+    let firsts = rules.pairs.firsts(rows).map(|firsts| [&firsts, former.gone_firsts].concat());
+    let change = Change { matrix: &joined, dimensions, codes: &codes, order: &all, firsts, control };
     let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
     let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
     let renewed = state.incomplete(threshold, rules);
@@ -159,14 +163,20 @@ struct Change<'c> {
     dimensions: usize,
     codes: &'c Codes,
     order: &'c [u32],
+    /// Where pairs join two sides, which places are of the first.
+    firsts: Option<Vec<bool>>,
     control: &'c dyn Control,
 }
 
 impl Change<'_> {
     fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
-        let sides = Sides::new(self.codes, left.to_vec(), skipped);
-        let Self { matrix, dimensions, codes, order, control } = *self;
-        Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0, control }.pass(bracket, choices, 0)
+        let Self { matrix, dimensions, codes, order, control, .. } = *self;
+        let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
+        for sides in Sides::of_some(codes, left, skipped, self.firsts.as_deref()) {
+            let scan = Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0, control };
+            all.add(&scan.pass(bracket, choices, 0)?);
+        }
+        Ok(all)
     }
 
     /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.
@@ -242,6 +252,8 @@ mod tests {
     use crate::distance::{dot, normalise};
     use crate::index::control::Quiet;
 
+    const RULES: Pruning = Pruning { pairs: Population::All, percentile: 95_000, top_m: 16 };
+
     fn number(row: usize) -> u32 {
         u32::try_from(row).unwrap()
     }
@@ -267,22 +279,24 @@ mod tests {
     }
 
     /// The definition, by sorting everything.
-    fn oracle(
-        matrix: &[f32],
-        dimensions: usize,
-        ranks: &[u32],
-        rules: EdgeRules,
-    ) -> (f32, usize, Vec<(u32, u32, f32)>) {
+    fn oracle(matrix: &[f32], dimensions: usize, ranks: &[u32], rules: Pruning) -> (f32, usize, Vec<(u32, u32, f32)>) {
         let rows = ranks.len();
         let similarity =
             |a: usize, b: usize| dot(&matrix[a * dimensions..][..dimensions], &matrix[b * dimensions..][..dimensions]);
-        let mut all: Vec<f32> = (0..rows).flat_map(|a| (0..a).map(move |b| similarity(a, b))).collect();
+        let place = |row: usize| ranks.iter().filter(|rank| **rank < ranks[row]).count();
+        let is_pair = |a: usize, b: usize| match rules.pairs {
+            Population::All => a != b,
+            Population::Across(firsts) => (place(a) < firsts) != (place(b) < firsts),
+        };
+        let pairs = (0..rows).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| is_pair(*a, *b));
+        let mut all: Vec<f32> = pairs.map(|(a, b)| similarity(a, b)).collect();
         all.sort_by(f32::total_cmp);
         let threshold = all[(all.len() * rules.percentile as usize / 100_000).min(all.len() - 1)];
         let passed = all.iter().filter(|x| **x >= threshold).count();
         let mut kept = Vec::new();
         for row in 0..rows {
-            let mut partners: Vec<usize> = (0..rows).filter(|&x| x != row && similarity(row, x) >= threshold).collect();
+            let mut partners: Vec<usize> =
+                (0..rows).filter(|&x| is_pair(row, x) && similarity(row, x) >= threshold).collect();
             partners.sort_by(|&a, &b| similarity(row, b).total_cmp(&similarity(row, a)).then(ranks[a].cmp(&ranks[b])));
             for &partner in partners.iter().take(rules.top_m as usize) {
                 kept.push((number(row.min(partner)), number(row.max(partner)), similarity(row, partner)));
@@ -293,7 +307,7 @@ mod tests {
         (threshold, passed, kept)
     }
 
-    fn check(matrix: &[f32], dimensions: usize, rules: EdgeRules) {
+    fn check(matrix: &[f32], dimensions: usize, rules: Pruning) {
         let rows = matrix.len() / dimensions;
         let ranks: Vec<u32> = (0..rows).map(|row| number(row * 7919 % 65_537)).collect();
         let (edges, _) = build(matrix, dimensions, &ranks, rules, &Quiet).unwrap();
@@ -320,28 +334,70 @@ mod tests {
             let matrix = vectors(rows, dimensions);
             for percentile in [0, 50_000, 95_000, 99_999, 100_000] {
                 for top_m in [0, 1, 3, 1000] {
-                    check(&matrix, dimensions, EdgeRules { percentile, top_m });
+                    check(&matrix, dimensions, Pruning { pairs: Population::All, percentile, top_m });
                 }
             }
         }
         // More than one block of rows.
-        check(&vectors(530, 17), 17, EdgeRules { percentile: 95_000, top_m: 3 });
+        check(&vectors(530, 17), 17, Pruning { top_m: 3, ..RULES });
+    }
+
+    #[test]
+    fn edges_between_two_sides_equal_those_of_a_full_sort() {
+        for (rows, firsts) in [(2, 1), (3, 1), (40, 13), (40, 39), (40, 3)] {
+            let matrix = vectors(rows, 5);
+            for percentile in [0, 50_000, 95_000, 100_000] {
+                for top_m in [0, 1, 3, 1000] {
+                    check(&matrix, 5, Pruning { pairs: Population::Across(firsts), percentile, top_m });
+                }
+            }
+        }
+        // More than one block of rows, and one of both sides.
+        for firsts in [100, 224, 300, 500] {
+            check(&vectors(530, 7), 7, Pruning { pairs: Population::Across(firsts), top_m: 3, ..RULES });
+        }
+    }
+
+    #[test]
+    fn rows_of_one_side_have_no_pair() {
+        for firsts in [0, 5, 7] {
+            let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
+            let (edges, reserve) = build(&vectors(5, 2), 2, &[0, 1, 2, 3, 4], rules, &Quiet).unwrap();
+            assert_eq!((edges.report.pairs, edges.report.components, edges.targets.len()), (0, 5, 0));
+            assert_eq!(reserve, Reserve::default());
+        }
+    }
+
+    #[test]
+    fn a_sample_of_two_sides_brackets_the_threshold_at_once() {
+        // So many rows that the sample is not all of them.
+        for (rows, firsts) in [(9000, 4000), (9000, 5000)] {
+            let matrix = vectors(rows, 4);
+            let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
+            let codes = Codes::new(&matrix, 4, &order);
+            let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
+            let sides = Sides::all(&codes, rules.pairs);
+            let bracket = Bracket::sampled(&codes, &sides.lefts, rules);
+            let (edges, _) = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap();
+            let threshold = image::image(edges.report.threshold.unwrap());
+            assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
+        }
     }
 
     #[test]
     fn few_rows_and_equal_rows_work() {
         for rows in 0..3u32 {
             let ranks: Vec<u32> = (0..rows).collect();
-            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, EdgeRules::default(), &Quiet).unwrap();
+            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, RULES, &Quiet).unwrap();
             assert_eq!(edges.offsets.len(), ranks.len() + 1);
             assert_eq!(edges.report.components, rows.min(1));
             assert_eq!(edges.report.threshold, (rows > 1).then_some(1.0));
         }
         let same: Vec<f32> = [0.6, 0.8].repeat(50);
-        check(&same, 2, EdgeRules { percentile: 95_000, top_m: 4 });
+        check(&same, 2, Pruning { pairs: Population::All, percentile: 95_000, top_m: 4 });
         let zeros: Vec<f32> = (0..20).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [-0.0, 1.0] }).collect();
-        check(&zeros, 2, EdgeRules { percentile: 30_000, top_m: 4 });
-        assert_eq!(build(&[], 0, &[3], EdgeRules::default(), &Quiet).unwrap().0.offsets, [0]);
+        check(&zeros, 2, Pruning { pairs: Population::All, percentile: 30_000, top_m: 4 });
+        assert_eq!(build(&[], 0, &[3], RULES, &Quiet).unwrap().0.offsets, [0]);
     }
 
     #[test]
@@ -350,7 +406,7 @@ mod tests {
         let ranks: Vec<u32> = (0..1100).rev().collect();
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| build(&matrix, 5, &ranks, EdgeRules::default(), &Quiet).unwrap())
+            pool.install(|| build(&matrix, 5, &ranks, RULES, &Quiet).unwrap())
         };
         assert_eq!(on(1), on(3));
     }
@@ -364,7 +420,7 @@ mod tests {
                 true
             }
         }
-        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], EdgeRules::default(), &Stop), Err(Cancelled));
+        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], RULES, &Stop), Err(Cancelled));
     }
 
     /// Numbers that look random.
@@ -377,8 +433,10 @@ mod tests {
         }
     }
 
-    /// A row: its key, and which vector it has.
+    /// A row: its key, and which vector it has. Keys below the middle are of the first side.
     type Row = (usize, usize);
+
+    const MIDDLE: usize = 30_000;
 
     fn laid_out(rows: &[Row], pool: &[f32], dimensions: usize) -> (Vec<f32>, Vec<u32>) {
         let matrix = rows.iter().flat_map(|row| &pool[row.1 * dimensions..][..dimensions]).copied().collect();
@@ -388,8 +446,15 @@ mod tests {
         (matrix, ranks)
     }
 
+    /// The rules, with as many rows of the first side as there are.
+    fn in_step(rules: Pruning, rows: &[Row]) -> Pruning {
+        let firsts = rows.iter().filter(|row| row.0 < MIDDLE).count();
+        let pairs = if rules.pairs == Population::All { rules.pairs } else { Population::Across(firsts) };
+        Pruning { pairs, ..rules }
+    }
+
     /// Edges after random changes equal those built afresh; says how many of the updates were possible.
-    fn updated(seed: u64, start: usize, dimensions: usize, rules: EdgeRules, change: usize) -> (usize, usize) {
+    fn updated(seed: u64, start: usize, dimensions: usize, rules: Pruning, change: usize) -> (usize, usize) {
         let mut numbers = Numbers(seed);
         // The pool has twins, so that there are ties.
         let pool = vectors(start, dimensions);
@@ -400,7 +465,7 @@ mod tests {
         };
         let mut rows: Vec<Row> = (0..start).map(|_| fresh(&mut numbers)).collect();
         let (matrix, ranks) = laid_out(&rows, &pool, dimensions);
-        let mut built = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+        let mut built = build(&matrix, dimensions, &ranks, in_step(rules, &rows), &Quiet).unwrap();
         let (mut possible, steps) = (0, 6);
         for _ in 0..steps {
             let mut changed = rows.clone();
@@ -418,9 +483,12 @@ mod tests {
                 rows.iter().map(|row| changed.iter().position(|other| other == row).map(number)).collect();
             let gone: Vec<Row> =
                 rows.iter().zip(&former).filter(|(_, row)| row.is_none()).map(|(row, _)| *row).collect();
+            let gone_firsts: Vec<bool> = gone.iter().map(|row| row.0 < MIDDLE).collect();
             let (gone, _) = laid_out(&gone, &pool, dimensions);
             let (matrix, ranks) = laid_out(&changed, &pool, dimensions);
-            let former = Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone };
+            let former =
+                Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone, gone_firsts: &gone_firsts };
+            let rules = in_step(rules, &changed);
             let update = update(&matrix, dimensions, &ranks, rules, &former, &Quiet).unwrap();
             let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
             if let Some(update) = update {
@@ -437,13 +505,22 @@ mod tests {
 
     #[test]
     fn changed_rows_give_the_edges_of_a_fresh_build() {
+        follow_changes(Population::All);
+    }
+
+    #[test]
+    fn changed_rows_of_two_sides_give_the_edges_of_a_fresh_build() {
+        follow_changes(Population::Across(0));
+    }
+
+    fn follow_changes(pairs: Population) {
         let (mut possible, mut all) = (0, 0);
         for seed in 0..24 {
             let mut numbers = Numbers(seed);
             let rows = [5, 40, 90, 260][numbers.below(4)];
             let dimensions = [2, 5, 16][numbers.below(3)];
             let percentile = [0, 50_000, 90_000, 95_000, 99_000, 100_000][numbers.below(6)];
-            let rules = EdgeRules { percentile, top_m: [1, 3, 16][numbers.below(3)] };
+            let rules = Pruning { pairs, percentile, top_m: [1, 3, 16][numbers.below(3)] };
             let (some, of) = updated(seed, rows, dimensions, rules, 1 + rows / 20);
             possible += some;
             all += of;

@@ -1,7 +1,34 @@
-//! Which pairs a pass compares.
+//! Which pairs there are, and which of them a pass compares.
 
 use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::TILE_COLUMNS;
+
+/// Which pairs of rows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Population {
+    /// All.
+    All,
+    /// Those of one of the first so many rows, in the order of keys, with one of the others.
+    Across(usize),
+}
+
+impl Population {
+    /// How many pairs so many rows have.
+    pub fn count(self, rows: usize) -> u64 {
+        match self {
+            Self::All => pairs_of(rows),
+            Self::Across(firsts) => (firsts.min(rows) as u64).saturating_mul(rows.saturating_sub(firsts) as u64),
+        }
+    }
+
+    /// Where pairs join two sides, which places are of the first.
+    pub fn firsts(self, rows: usize) -> Option<Vec<bool>> {
+        match self {
+            Self::All => None,
+            Self::Across(firsts) => Some((0..rows).map(|place| place < firsts).collect()),
+        }
+    }
+}
 
 /// Rows on the left, to be compared with all rows: each pair once, and none with what is skipped.
 pub struct Sides {
@@ -17,23 +44,45 @@ pub struct Sides {
 
 impl Sides {
     /// All pairs of the rows of which these are the codes.
-    pub fn all(codes: &Codes) -> Self {
-        Self::new(codes, (0..u32::MAX).take(codes.rows()).collect(), &[])
+    pub fn all(codes: &Codes, pairs: Population) -> Self {
+        let rows = u32::try_from(codes.rows()).unwrap_or(u32::MAX);
+        match pairs {
+            Population::All => Self::new(codes, (0..rows).collect(), []),
+            Population::Across(firsts) => {
+                let firsts = u32::try_from(firsts).unwrap_or(u32::MAX).min(rows);
+                Self::new(codes, (0..firsts).collect(), 0..firsts)
+            }
+        }
     }
 
-    /// Those of rows on the left with each other and with the other rows, apart from skipped ones, which are not on the left.
-    pub fn new(codes: &Codes, left: Vec<u32>, skipped: &[u32]) -> Self {
+    /// The pairs of some rows with each other and with the other rows, apart from skipped ones, which are none of them.
+    /// Where pairs join two sides, `firsts` says which places are of the first, and there is one of these for each side: its
+    /// rows have no other left of them, so that the first of a tile has most columns.
+    pub fn of_some(codes: &Codes, some: &[u32], skipped: &[u32], firsts: Option<&[bool]>) -> Vec<Self> {
+        let Some(firsts) = firsts else { return vec![Self::new(codes, some.to_vec(), skipped.iter().copied())] };
+        let is_first = |place: u32| firsts.get(place as usize).copied().unwrap_or_default();
+        let on = |side: bool| some.iter().copied().filter(move |place| is_first(*place) == side);
+        let places = || (0..u32::MAX).take(codes.rows());
+        let of_firsts = skipped.iter().copied().chain(places().filter(|place| is_first(*place)));
+        let of_others = skipped.iter().copied().chain(places().filter(|place| !is_first(*place))).chain(on(true));
+        vec![Self::new(codes, on(true).collect(), of_firsts), Self::new(codes, on(false).collect(), of_others)]
+    }
+
+    /// Those of rows on the left with each other and with the other rows. All or none of the left are among the skipped.
+    fn new(codes: &Codes, left: Vec<u32>, skipped: impl IntoIterator<Item = u32>) -> Self {
         let rows = codes.rows();
         let mut panels = vec![(0, 0); rows.div_ceil(TILE_COLUMNS)];
         let bit = |place: u32| (place as usize / TILE_COLUMNS, 1_u32 << (place as usize % TILE_COLUMNS));
         for (panel, bit) in left.iter().map(|place| bit(*place)) {
             panels[panel].0 |= bit;
         }
-        for (panel, bit) in skipped.iter().map(|place| bit(*place)) {
+        for (panel, bit) in skipped.into_iter().map(bit) {
             panels[panel].1 |= bit;
         }
-        let others = (rows - skipped.len()).saturating_sub(left.len()) as u64;
-        let pairs = left.len() as u64 * others + pairs_of(left.len());
+        let count = |bits: fn(&(u32, u32)) -> u32| panels.iter().map(|panel| u64::from(bits(panel).count_ones())).sum();
+        let (skipped, within): (u64, u64) = (count(|panel| panel.1), count(|panel| panel.0 & !panel.1));
+        let others = (rows as u64).saturating_sub(skipped + within);
+        let pairs = left.len() as u64 * others + within * within.saturating_sub(1) / 2;
         Self { lefts: codes.lefts(&left), left, pairs, panels }
     }
 
@@ -47,7 +96,7 @@ impl Sides {
 }
 
 /// Pairs among so many rows.
-pub fn pairs_of(rows: usize) -> u64 {
+fn pairs_of(rows: usize) -> u64 {
     rows as u64 * (rows as u64).saturating_sub(1) / 2
 }
 

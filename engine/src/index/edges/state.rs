@@ -3,8 +3,7 @@
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::{Tally, bar, entry, parts};
 use crate::index::edges::set::{EdgeReport, EdgeSet};
-use crate::index::edges::sides::pairs_of;
-use crate::index::edges::{EdgeRules, Reserve};
+use crate::index::edges::{Pruning, Reserve};
 use rayon::prelude::*;
 
 /// Partners that a row remembers beyond those that it may choose, for when it loses some.
@@ -23,17 +22,15 @@ pub struct State {
     pub width: usize,
     /// The entries of every row, worst first; see [`entry`] and [`bar`].
     pub entries: Vec<u64>,
+    /// Pairs in all.
+    pub pairs: u64,
 }
 
 impl State {
     /// The image of the threshold and how many pairs lie below it; none if it is not among those that are counted.
-    pub fn threshold(&self, rules: EdgeRules) -> Option<(u32, u64)> {
-        let target = order_statistic(pairs_of(self.rows()), rules.percentile);
+    pub fn threshold(&self, rules: Pruning) -> Option<(u32, u64)> {
+        let target = order_statistic(self.pairs, rules.percentile);
         self.tally.bin_of(target).ok().map(|(bin, before)| (self.low + bin, before))
-    }
-
-    fn rows(&self) -> usize {
-        self.entries.len().checked_div(self.width).unwrap_or(0)
     }
 
     fn lists(&self) -> impl Iterator<Item = &[u64]> {
@@ -41,7 +38,7 @@ impl State {
     }
 
     /// The rows that may have partners at or above the threshold that they don't know and would choose.
-    pub fn incomplete(&self, threshold: u32, rules: EdgeRules) -> Vec<u32> {
+    pub fn incomplete(&self, threshold: u32, rules: Pruning) -> Vec<u32> {
         let wanted = self.width.min(rules.top_m as usize);
         let lacks = |list: &[u64]| {
             let known = list.iter().filter(|entry| is_partner(**entry, threshold)).count();
@@ -52,7 +49,7 @@ impl State {
 
     /// Keeps no more counts than there are pairs, those around the threshold: what is kept shall not outweigh the rows.
     fn trim(&mut self, threshold: u32) {
-        let most = usize::try_from(pairs_of(self.rows())).unwrap_or(usize::MAX).max(COUNTS_MIN);
+        let most = usize::try_from(self.pairs).unwrap_or(usize::MAX).max(COUNTS_MIN);
         let at = (threshold - self.low) as usize;
         let start = at.saturating_sub(most / 2);
         self.tally.counts.truncate(start.saturating_add(most));
@@ -61,7 +58,7 @@ impl State {
     }
 
     /// The edges, and what a later build needs; `order` says which row has which place.
-    pub fn edges(mut self, order: &[u32], rules: EdgeRules, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
+    pub fn edges(mut self, order: &[u32], rules: Pruning, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
         self.trim(threshold);
         let (mut chosen, mut spare) = (Vec::new(), vec![Vec::new(); order.len()]);
         let mut reserve = Reserve {
@@ -96,7 +93,7 @@ impl State {
             reserve.partners.push(partner);
             reserve.similarities.push(score(image));
         }
-        let pairs = pairs_of(order.len());
+        let pairs = self.pairs;
         let report = EdgeReport {
             rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
             pairs,
@@ -112,7 +109,7 @@ impl State {
     pub fn resumed(
         edges: &EdgeSet,
         reserve: &Reserve,
-        rules: EdgeRules,
+        rules: Pruning,
         places: &[Option<u32>],
         rows: usize,
     ) -> Option<Self> {
@@ -144,7 +141,7 @@ impl State {
             slots.sort_unstable();
         }
         let tally = Tally { below: reserve.below, counts: reserve.counts.clone() };
-        Some(Self { low: reserve.low, tally, width, entries })
+        Some(Self { low: reserve.low, tally, width, entries, pairs: rules.pairs.count(rows) })
     }
 }
 
@@ -157,7 +154,7 @@ fn partners(offsets: &[u64], targets: &[u32], weights: &[f32], row: usize) -> Op
 }
 
 /// Partners that a row remembers.
-pub fn width(rows: usize, rules: EdgeRules) -> usize {
+pub fn width(rows: usize, rules: Pruning) -> usize {
     rows.saturating_sub(1).min(rules.top_m as usize) + SPARE
 }
 

@@ -129,8 +129,9 @@ impl<'e> Work<'e> {
     fn begin(env: &Env, chosen: &Chosen, control: &'e dyn Control) -> Result<Self, SalvageError> {
         let mut found = Salvaged { generation: chosen.generation(), ..Salvaged::default() };
         for entry in chosen.projections().filter(|entry| entry.kind == FileKind::Edges.number()) {
-            let rules = EdgeRules { percentile: entry.percentile_thousandths, top_m: entry.top_m };
-            found.edges.push((entry.space.clone(), rules));
+            if found.edges.iter().all(|(space, _)| *space != entry.space) {
+                found.edges.push((entry.space.clone(), EdgeRules::of(&entry.settings)));
+            }
         }
         let parts = chosen.open(env, &mut found.lost)?;
         found.segments = parts.len() as u64;
