@@ -258,6 +258,40 @@ pub enum QueryError {
     Damaged(#[from] Damage),
 }
 
+/// Why edges were not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EdgeError {
+    /// The space is not there.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// They could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// There is no such share.
+    #[error("there is no share {number} of {of}: shares are numbered from 1 to their number")]
+    Share {
+        /// Which was asked for.
+        number: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// A share can't be read.
+    #[error("share {share}, counted from 0: {source}")]
+    Part {
+        /// Which one, in the order given.
+        share: usize,
+        /// Why.
+        source: crate::index::edges::TilesFault,
+    },
+    /// Shares don't make up the edges.
+    #[error("{reason}: compute every share once, from the same documents and vectors and with the same settings")]
+    NotJoined {
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
 /// Any error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -271,4 +305,7 @@ pub enum Error {
     /// At asking.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// At building edges.
+    #[error(transparent)]
+    Edges(#[from] EdgeError),
 }

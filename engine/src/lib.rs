@@ -67,9 +67,9 @@ mod storage;
 mod writer;
 
 pub use crate::distance::{VectorFault, dot, normalise};
-pub use crate::error::{CommitError, Damage, Error, OpenError, QueryError, RulesError, StorageError};
+pub use crate::error::{CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError};
 pub use crate::index::control::{Cancelled, Control, Quiet};
-pub use crate::index::edges::EdgeRules;
+pub use crate::index::edges::{EdgeRules, TilesFault};
 pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
@@ -80,7 +80,7 @@ pub use crate::maintain::{
 pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
-pub use crate::project::{EdgeError, EdgesBuilt};
+pub use crate::project::{EdgeShare, EdgesBuilt, UnfinishedEdges};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,

@@ -2,7 +2,9 @@
 
 use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
-use crate::index::edges::{self, EdgeReport, EdgeRules, EdgeSet, Former, Population, Pruning, Reserve};
+use crate::index::edges::{
+    self, Building, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Population, Pruning, Reserve, Unfinished,
+};
 use crate::project::{Fault, chunks_end};
 use crate::projection::{Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
@@ -20,6 +22,8 @@ pub(super) struct Task<'t> {
     pub rules: &'t EdgeRules,
     /// Whether edges that are there may be followed.
     pub follow: bool,
+    /// Where what is not finished is kept.
+    pub unfinished: &'t dyn Unfinished,
     pub control: &'t dyn Control,
 }
 
@@ -30,16 +34,28 @@ impl Task<'_> {
         let refused = |source| CommitError::Rules { space: self.space.to_owned(), source };
         self.rules.check().map_err(refused)?;
         let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
-        let kinds = PairKind::ALL
-            .into_iter()
-            .filter(|kind| *kind == PairKind::DocumentDocument || kind.pairs(chunks.all, chunks.tables.len()) > 0);
-        Ok(kinds.map(|kind| self.of_kind(kind, &chunks)).collect::<Result<_, Fault>>()?)
+        let kinds = chunks.kinds().map(|kind| self.of_kind(kind, &chunks));
+        Ok(kinds.collect::<Result<_, Fault>>()?)
     }
 
-    /// Gathers the vectors that occur in pairs of a kind and prunes all of these; where there are edges with the same rules
-    /// that can be followed, only those of what changed since.
-    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
-        let Self { snapshot, space, rules, control, .. } = *self;
+    /// Compares a share of the pairs: of every so many blocks one.
+    pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<u8>, CommitError> {
+        let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
+        let mut bytes = Vec::new();
+        for kind in chunks.kinds() {
+            let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
+            let building = Building::new(&vectors.matrix, vectors.dimensions, &ranks, pruning, &identity);
+            let mut part = building.resumed(self.unfinished).map_err(Fault::from)?;
+            let wanted = |block: usize| block as u64 % u64::from(share.of) + 1 == u64::from(share.number);
+            building.run(&mut part, wanted, self.unfinished, self.control).map_err(Fault::from)?;
+            part.write(&mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// The vectors that occur in pairs of a kind, and how these are pruned.
+    fn gather(&self, kind: PairKind, chunks: &Chunks) -> Result<Gathered, Fault> {
+        let Self { snapshot, space, rules, .. } = *self;
         let vectors = Vectors::of(snapshot, space, |chunk| chunks.occurs(kind, chunk))?;
         let tables = vectors.chunks.iter().filter(|chunk| chunks.tables.contains(chunk.0)).count();
         let pruning = Pruning {
@@ -53,13 +69,27 @@ impl Task<'_> {
         let ranks = key_ranks(snapshot, &vectors.chunks, |chunk| {
             kind == PairKind::TableDocument && !chunks.tables.contains(chunk.0)
         })?;
+        let mut identity = blake3::Hasher::new();
+        vectors.hashes.iter().zip(&ranks).for_each(|(vector, rank)| {
+            identity.update(vector).update(&rank.to_le_bytes());
+        });
+        Ok(Gathered { vectors, ranks, pruning, tables, identity: *identity.finalize().as_bytes() })
+    }
+
+    /// Prunes all pairs of a kind; where there are edges with the same rules that can be followed, only those of what changed
+    /// since.
+    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
         let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
         let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
         let followed = former.map_or(Ok(None), |former| vectors.followed(former, &follow))?;
-        let (set, reserve) = match followed {
-            Some(built) => built,
-            None => edges::build(&vectors.matrix, vectors.dimensions, &ranks, pruning, control)?,
+        let (set, reserve) = if let Some(built) = followed {
+            built
+        } else {
+            let Vectors { matrix, dimensions, .. } = &vectors;
+            edges::build(matrix, *dimensions, &ranks, pruning, &identity, self.unfinished, control)?
         };
         Ok(EdgesData {
             space: space.to_owned(),
@@ -71,6 +101,25 @@ impl Task<'_> {
             chunks_end: chunks_end(snapshot),
         })
     }
+}
+
+/// One of several shares of the pairs, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeShare {
+    /// Which.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+/// What the edges of a kind are made of.
+struct Gathered {
+    vectors: Vectors,
+    ranks: Vec<u32>,
+    pruning: Pruning,
+    tables: usize,
+    /// What tells these rows, and the order of their keys, from others.
+    identity: Identity,
 }
 
 fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) -> EdgeReportRow {
@@ -108,6 +157,13 @@ impl Chunks {
             }
         }
         Ok(Self { all: chunks.len() as u64, tables })
+    }
+
+    /// The kinds that have pairs; that of pairs without a table always, so that the settings are kept while there is no pair.
+    fn kinds(&self) -> impl Iterator<Item = PairKind> {
+        let (all, tables) = (self.all, self.tables.len());
+        let has_pairs = move |kind: &PairKind| *kind == PairKind::DocumentDocument || kind.pairs(all, tables) > 0;
+        PairKind::ALL.into_iter().filter(has_pairs)
     }
 
     /// Whether a chunk occurs in pairs of a kind.

@@ -2,12 +2,15 @@
 
 mod edges;
 mod links;
+mod tiles;
 
-use crate::error::{CommitError, Damage, Error, QueryError};
+use crate::error::{CommitError, Damage, EdgeError, QueryError};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::EdgeRules;
+use crate::index::edges::{EdgeRules, Forgotten, Unfinished};
 use crate::planted::{Planted, planted};
+pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
+pub use crate::project::tiles::UnfinishedEdges;
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
 use hedgerow_format::edges::PairKind;
@@ -37,7 +40,7 @@ impl Store {
         let behind = entries.filter(|entry| is_behind(entry.facts) || !sound.contains(&entry.file.number));
         let behind: BTreeSet<&str> = behind.map(|entry| entry.space.as_str()).collect();
         for (space, rules) in snapshot.edge_rules().iter().filter(|(space, _)| behind.contains(space.as_str())) {
-            let task = Task { snapshot: &snapshot, space, rules, follow: true, control };
+            let task = Task { snapshot: &snapshot, space, rules, follow: true, unfinished: &Forgotten, control };
             projected.push(Projected::Edges(task.build()?));
         }
         if projected.is_empty() {
@@ -61,18 +64,48 @@ impl Store {
         rules: &EdgeRules,
         control: &dyn Control,
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        self.build_kinds(space, rules, &Forgotten, control)
+    }
+
+    /// Like [`Store::build_edges`], but goes on with a build that was cancelled or killed, if the vectors and the rules are
+    /// still the same.
+    ///
+    /// # Errors
+    /// Those of [`Store::build_edges`].
+    pub fn build_edges_from(
+        &self,
+        space: &str,
+        rules: &EdgeRules,
+        unfinished: &UnfinishedEdges<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        self.build_kinds(space, rules, unfinished, control)
+    }
+
+    fn build_kinds(
+        &self,
+        space: &str,
+        rules: &EdgeRules,
+        unfinished: &dyn Unfinished,
+        control: &dyn Control,
+    ) -> Result<Vec<EdgesBuilt>, EdgeError> {
         let snapshot = self.snapshot();
-        let spaces = snapshot.spaces().map_err(CommitError::Damaged)?;
-        if !spaces.iter().any(|known| known.name == space) {
-            let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into());
-        }
-        let task = Task { snapshot: &snapshot, space, rules, follow: false, control };
+        has_space(&snapshot, space)?;
+        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, control };
         let kinds = task.build()?;
         let built = kinds.iter().map(|data| EdgesBuilt { kind: data.kind, report: data.report }).collect();
         self.commit_projections(&snapshot, &[Projected::Edges(kinds)])?;
         Ok(built)
     }
+}
+
+fn has_space(snapshot: &Snapshot, space: &str) -> Result<(), EdgeError> {
+    let spaces = snapshot.spaces().map_err(CommitError::Damaged)?;
+    if spaces.iter().any(|known| known.name == space) {
+        return Ok(());
+    }
+    let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
+    Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into())
 }
 
 /// The edges of one kind of pairs.
@@ -83,27 +116,6 @@ pub struct EdgesBuilt {
     pub kind: PairKind,
     /// What became of all pairs of the kind.
     pub report: EdgeReport,
-}
-
-/// Why edges were not built.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EdgeError {
-    /// The space is not there.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// They could not be committed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
-
-impl From<EdgeError> for Error {
-    fn from(error: EdgeError) -> Self {
-        match error {
-            EdgeError::Query(error) => Self::Query(error),
-            EdgeError::Commit(error) => Self::Commit(error),
-        }
-    }
 }
 
 /// Why a projection was not made.

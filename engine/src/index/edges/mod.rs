@@ -1,7 +1,9 @@
 //! Similarity edges: the pairs above a percentile of all pairs, under a cap for each row; exact and reproducible.
 
 mod bracket;
+mod building;
 mod image;
+mod part;
 mod rules;
 mod scan;
 mod set;
@@ -13,9 +15,10 @@ use crate::distance::codes::Codes;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::scan::{Choices, Scan, Tally};
-use crate::index::edges::settle::{EXTRA, Settling};
 use crate::index::edges::sides::Sides;
-use crate::index::edges::state::{State, order_statistic, width};
+use crate::index::edges::state::State;
+pub use building::{Building, Forgotten, Outcome, Unfinished};
+pub use part::{Identity, Part, TilesFault};
 pub use rules::EdgeRules;
 pub use set::{EdgeReport, EdgeSet};
 pub use sides::Population;
@@ -45,54 +48,27 @@ pub struct Pruning {
 /// rows · (4 · dimensions + 8 · `top_m`) bytes and up to 4 MiB a thread.
 ///
 /// # Errors
-/// When `control` says so.
+/// When `control` says so; what was done until then is given to `unfinished`, from which the next build goes on.
 pub fn build(
     matrix: &[f32],
     dimensions: usize,
     key_ranks: &[u32],
     rules: Pruning,
+    identity: &Identity,
+    unfinished: &dyn Unfinished,
     control: &dyn Control,
 ) -> Result<(EdgeSet, Reserve), Cancelled> {
-    let order = ordered(matrix, dimensions, key_ranks);
-    let pairs = rules.pairs.count(order.len());
-    if pairs == 0 {
-        let rows = u32::try_from(order.len()).unwrap_or(u32::MAX);
-        return Ok((EdgeSet::of(&[], EdgeReport { rows, ..EdgeReport::default() }), Reserve::default()));
+    let building = Building::new(matrix, dimensions, key_ranks, rules, identity);
+    if rules.pairs.count(building.rows()) == 0 {
+        return Ok((building.without_edges(), Reserve::default()));
     }
-    let codes = Codes::new(matrix, dimensions, &order);
-    let sides = Sides::all(&codes, rules.pairs);
-    let tolerance = codes.usual_error();
-    let reach = codes.reach_of(tolerance);
-    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance, control };
-    let target = order_statistic(pairs, rules.percentile);
-    let width = width(order.len(), rules);
-    let mut bracket = Bracket::sampled(&codes, &sides.lefts, rules);
-    let mut done = 0;
+    let mut part = building.resumed(unfinished)?;
     loop {
-        let floor = bracket.below(reach);
-        let choices = Choices::new(&vec![0; order.len() * (width + EXTRA)], width + EXTRA, floor);
-        let tally = scan.pass(bracket, &choices, done)?;
-        done += pairs;
-        let next = match tally.bin_of(target) {
-            Ok((bin, before)) if bracket.shift == 0 => {
-                let low = bracket.low;
-                let settling = Settling { matrix, dimensions, order: &order, tolerance: reach, width, low };
-                let (entries, unsure) = settling.settle(&choices.into_entries());
-                let mut state = State { low, tally, width, entries, pairs };
-                let firsts = rules.pairs.firsts(order.len());
-                let change = Change { matrix, dimensions, codes: &codes, order: &order, firsts, control };
-                change.renew(&mut state, &unsure, &[])?;
-                return Ok(state.edges(&order, rules, (low + bin, before)));
-            }
-            Ok((bin, _)) => bracket.bin(bin),
-            Err(lower) => bracket.beyond(lower),
-        };
-        // Vectors of a damaged file may have similarities that are no numbers: then no pair is at the index.
-        if next == bracket {
-            let rows = number(order.len());
-            return Ok((EdgeSet::of(&[], EdgeReport { rows, pairs, ..EdgeReport::default() }), Reserve::default()));
+        building.run(&mut part, |_| true, unfinished, control)?;
+        match building.finish(part, control)? {
+            Outcome::Edges(edges, reserve) => return Ok((edges, reserve)),
+            Outcome::Again(next) => part = next,
         }
-        bracket = next;
     }
 }
 
@@ -174,7 +150,7 @@ impl Change<'_> {
         let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
         for sides in Sides::of_some(codes, left, skipped, self.firsts.as_deref()) {
             let scan = Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0, control };
-            all.add(&scan.pass(bracket, choices, 0)?);
+            all.add(&scan.pass(bracket, choices)?);
         }
         Ok(all)
     }
@@ -310,7 +286,7 @@ mod tests {
     fn check(matrix: &[f32], dimensions: usize, rules: Pruning) {
         let rows = matrix.len() / dimensions;
         let ranks: Vec<u32> = (0..rows).map(|row| number(row * 7919 % 65_537)).collect();
-        let (edges, _) = build(matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+        let (edges, _) = build(matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, &Quiet).unwrap();
         let (threshold, passed, kept) = oracle(matrix, dimensions, &ranks, rules);
         assert_eq!(edges.report.threshold, Some(threshold));
         assert_eq!(edges.report.passed, passed as u64);
@@ -362,7 +338,8 @@ mod tests {
     fn rows_of_one_side_have_no_pair() {
         for firsts in [0, 5, 7] {
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
-            let (edges, reserve) = build(&vectors(5, 2), 2, &[0, 1, 2, 3, 4], rules, &Quiet).unwrap();
+            let (edges, reserve) =
+                build(&vectors(5, 2), 2, &[0, 1, 2, 3, 4], rules, &[0; 32], &Forgotten, &Quiet).unwrap();
             assert_eq!((edges.report.pairs, edges.report.components, edges.targets.len()), (0, 5, 0));
             assert_eq!(reserve, Reserve::default());
         }
@@ -378,7 +355,8 @@ mod tests {
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
             let sides = Sides::all(&codes, rules.pairs);
             let bracket = Bracket::sampled(&codes, &sides.lefts, rules);
-            let (edges, _) = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap();
+            let (edges, _) =
+                build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &[0; 32], &Forgotten, &Quiet).unwrap();
             let threshold = image::image(edges.report.threshold.unwrap());
             assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
         }
@@ -388,7 +366,7 @@ mod tests {
     fn few_rows_and_equal_rows_work() {
         for rows in 0..3u32 {
             let ranks: Vec<u32> = (0..rows).collect();
-            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, RULES, &Quiet).unwrap();
+            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, RULES, &[0; 32], &Forgotten, &Quiet).unwrap();
             assert_eq!(edges.offsets.len(), ranks.len() + 1);
             assert_eq!(edges.report.components, rows.min(1));
             assert_eq!(edges.report.threshold, (rows > 1).then_some(1.0));
@@ -397,7 +375,7 @@ mod tests {
         check(&same, 2, Pruning { pairs: Population::All, percentile: 95_000, top_m: 4 });
         let zeros: Vec<f32> = (0..20).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [-0.0, 1.0] }).collect();
         check(&zeros, 2, Pruning { pairs: Population::All, percentile: 30_000, top_m: 4 });
-        assert_eq!(build(&[], 0, &[3], RULES, &Quiet).unwrap().0.offsets, [0]);
+        assert_eq!(build(&[], 0, &[3], RULES, &[0; 32], &Forgotten, &Quiet).unwrap().0.offsets, [0]);
     }
 
     #[test]
@@ -406,7 +384,7 @@ mod tests {
         let ranks: Vec<u32> = (0..1100).rev().collect();
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| build(&matrix, 5, &ranks, RULES, &Quiet).unwrap())
+            pool.install(|| build(&matrix, 5, &ranks, RULES, &[0; 32], &Forgotten, &Quiet).unwrap())
         };
         assert_eq!(on(1), on(3));
     }
@@ -420,7 +398,7 @@ mod tests {
                 true
             }
         }
-        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], RULES, &Stop), Err(Cancelled));
+        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], RULES, &[0; 32], &Forgotten, &Stop), Err(Cancelled));
     }
 
     /// Numbers that look random.
@@ -465,7 +443,8 @@ mod tests {
         };
         let mut rows: Vec<Row> = (0..start).map(|_| fresh(&mut numbers)).collect();
         let (matrix, ranks) = laid_out(&rows, &pool, dimensions);
-        let mut built = build(&matrix, dimensions, &ranks, in_step(rules, &rows), &Quiet).unwrap();
+        let mut built =
+            build(&matrix, dimensions, &ranks, in_step(rules, &rows), &[0; 32], &Forgotten, &Quiet).unwrap();
         let (mut possible, steps) = (0, 6);
         for _ in 0..steps {
             let mut changed = rows.clone();
@@ -490,7 +469,7 @@ mod tests {
                 Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone, gone_firsts: &gone_firsts };
             let rules = in_step(rules, &changed);
             let update = update(&matrix, dimensions, &ranks, rules, &former, &Quiet).unwrap();
-            let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
+            let expected = build(&matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, &Quiet).unwrap();
             if let Some(update) = update {
                 assert_eq!(update.0, expected.0);
                 possible += 1;

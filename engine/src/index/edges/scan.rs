@@ -58,33 +58,72 @@ pub const BLOCK_ROWS: usize = TILE_ROWS * TILE_COLUMNS / 2;
 /// Rows on the left that are compared with a block before the next one is fetched.
 const LEFT_ROWS: usize = 8 * BLOCK_ROWS;
 
+/// Pairs of a block at most.
+pub const BLOCK_PAIRS: usize = LEFT_ROWS * BLOCK_ROWS;
+
+/// What some blocks saw.
+pub struct Seen {
+    /// What their pairs are like.
+    pub tally: Tally,
+    /// How many these are.
+    pub pairs: u64,
+    /// The blocks that are done: all that were asked for, unless the control said to stop.
+    pub done: Vec<usize>,
+}
+
+/// Pairs that were compared before, and those that will have been in the end.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Before.
+    pub before: u64,
+    /// In the end.
+    pub total: u64,
+}
+
 impl Scan<'_> {
-    /// Compares all pairs, in blocks that the threads of the pool take one after another.
-    pub fn pass(&self, bracket: Bracket, choices: &Choices, before: u64) -> Result<Tally, Cancelled> {
-        let rights = self.order.len().div_ceil(BLOCK_ROWS);
-        let blocks = self.sides.left.len().div_ceil(LEFT_ROWS) * rights;
-        let (next, done) = (AtomicUsize::new(0), AtomicU64::new(before));
-        let total = before + self.sides.pairs;
+    /// How many blocks all pairs are cut into.
+    pub fn blocks(&self) -> usize {
+        self.sides.left.len().div_ceil(LEFT_ROWS) * self.rights()
+    }
+
+    fn rights(&self) -> usize {
+        self.order.len().div_ceil(BLOCK_ROWS)
+    }
+
+    /// Compares all pairs.
+    ///
+    /// # Errors
+    /// When the control says so.
+    pub fn pass(&self, bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
+        let blocks: Vec<usize> = (0..self.blocks()).collect();
+        let seen = self.look_at(&blocks, bracket, choices, Progress { before: 0, total: self.sides.pairs });
+        if seen.done.len() < blocks.len() { Err(Cancelled) } else { Ok(seen.tally) }
+    }
+
+    /// Compares the pairs of some blocks, which the threads of the pool take one after another. What they see of a block does
+    /// not depend on the others.
+    pub fn look_at(&self, blocks: &[usize], bracket: Bracket, choices: &Choices, progress: Progress) -> Seen {
+        let (next, pairs) = (AtomicUsize::new(0), AtomicU64::new(progress.before));
         let work = || {
-            let mut block = Block::new(self, bracket, choices);
-            loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                if place >= blocks {
-                    return Ok(block.tally);
-                }
+            let (mut block, mut done) = (Block::new(self, bracket, choices), Vec::new());
+            while let Some(number) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.control.cancelled() {
-                    return Err(Cancelled);
+                    break;
                 }
-                let seen = block.scan(place / rights, place % rights);
-                let before = done.fetch_add(seen, Ordering::Relaxed);
-                self.control.advance(before + seen, total);
+                let seen = block.scan(number / self.rights(), number % self.rights());
+                done.push(*number);
+                let before = pairs.fetch_add(seen, Ordering::Relaxed);
+                self.control.advance(before + seen, progress.total);
             }
+            (block.tally, done)
         };
-        let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
-        for tally in rayon::broadcast(|_| work()) {
-            all.add(&tally?);
+        let mut tally = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
+        let mut done = Vec::new();
+        for (some, some_done) in rayon::broadcast(|_| work()) {
+            tally.add(&some);
+            done.extend(some_done);
         }
-        Ok(all)
+        Seen { tally, pairs: pairs.into_inner() - progress.before, done }
     }
 }
 
@@ -382,7 +421,7 @@ pub fn parts(entry: u64) -> (u32, Option<u32>) {
 
 /// Puts an entry in place of the lowest of a sorted row, if it is higher.
 #[inline]
-fn insert(row: &mut [u64], entry: u64) {
+pub fn insert(row: &mut [u64], entry: u64) {
     if row.first().is_some_and(|&worst| entry > worst) {
         let place = row.partition_point(|&other| other < entry);
         row.copy_within(1..place, 0);
