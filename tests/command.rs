@@ -238,9 +238,12 @@ fn the_bench_of_edges_measures_a_build_and_what_is_added() {
     assert!(all["seconds"].as_f64() > Some(0.0) && all["added_seconds"].as_f64() > Some(0.0), "{all}");
     let alone = measure(&["--threads", "1"]);
     assert_eq!((&alone["edges"], &alone["added"]), (&all["edges"], &Value::Null));
+    let peak = ["int8_peak_tops", "share_of_peak", "scan_share_of_peak"].map(|name| alone[name].as_f64());
+    assert!(peak.iter().all(|figure| *figure > Some(0.0)), "{alone}");
+    let made = told(&["bench", "edges", "--synthetic", "90x12", "--rows", "80", "--percentile", "90"]);
+    assert_eq!((&made["rows"], &made["dimensions"], &made["pairs"]), (&json!(80), &json!(12), &json!(3160)), "{made}");
     let run = run(&["bench", "edges", "--vectors", &folder.write("zero.npy", npy(&[[0_f32; 3]])), "--json"]);
-    assert_eq!(run.code, 2);
-    assert!(run.err.contains("row 0"), "{}", run.err);
+    assert!(run.code == 2 && run.err.contains("row 0"), "{}", run.err);
 }
 
 #[test]

@@ -66,6 +66,7 @@ mod snapshot;
 mod storage;
 mod writer;
 
+pub use crate::distance::peak::multiply_adds;
 pub use crate::distance::{VectorFault, dot, normalise};
 pub use crate::error::{CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError};
 pub use crate::index::control::{Cancelled, Control, Quiet};

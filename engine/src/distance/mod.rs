@@ -10,6 +10,7 @@ mod fine;
 mod kernel;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+pub mod peak;
 mod scalar;
 pub mod tile;
 #[cfg(target_arch = "x86_64")]

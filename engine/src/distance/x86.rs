@@ -18,6 +18,7 @@ use std::arch::x86_64::{
 /// Sums by an instruction that multiplies codes without a sign on the left, so with 128 added, and less the bias.
 macro_rules! sums_by_vnni {
     ($name:ident, $register:ty, $width:literal, $load:ident, $spread:ident, $add:ident, $store:ident, {$($more:tt)*}) => {
+        /// Sums in one register.
         #[derive(Clone, Copy)]
         pub struct $name($register);
 

@@ -1,14 +1,19 @@
 //! `hedgerow bench`: how fast the store is on this machine, on the user's own data.
 
+mod peak;
+mod synthetic;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Instant;
 
-use hedgerow::{Batch, EdgeReport, EdgeRules, EdgesBuilt, StagedChunk, StagedDocument, StagedVector, Store};
+use hedgerow::{Batch, EdgeReport, EdgeRules, StagedChunk, StagedDocument, StagedVector, Store};
 use serde::Serialize;
 
+use crate::command::bench::peak::{Peak, Timed};
+use crate::command::bench::synthetic::{Synthetic, shape};
 use crate::command::edges::percentile;
 use crate::command::render::field;
 use crate::command::render::layout::{counted, grouped};
@@ -32,14 +37,19 @@ enum What {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The vectors are put into a store in the folder for temporary files, which is removed afterwards; the time is that of building \
-the edges, from the vectors on disk to edges that are durable and verified.
+the edges, from the vectors on disk to edges that are durable and verified. The peak is what the same threads reach with the same \
+instructions in registers, without any memory.
 
-Example:
-  hedgerow bench edges --vectors v.npy --percentile 95 --top-m 32 --threads 2 --added 1 --json")]
+Examples:
+  hedgerow bench edges --vectors v.npy --percentile 95 --top-m 32 --threads 2 --added 1 --json
+  hedgerow bench edges --synthetic 20000x768 --percentile 99")]
 struct EdgeArgs {
     /// Vectors, one a row: f32 or f16
-    #[arg(long, value_name = "F.npy")]
-    vectors: PathBuf,
+    #[arg(long, value_name = "F.npy", required_unless_present = "synthetic", conflicts_with = "synthetic")]
+    vectors: Option<PathBuf>,
+    /// Make up so many vectors instead, clustered as embeddings of texts are; always the same
+    #[arg(long, value_name = "ROWSxDIMENSIONS", value_parser = shape)]
+    synthetic: Option<Synthetic>,
     /// Use the first rows only
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
@@ -81,48 +91,80 @@ struct Measured {
     edges: u64,
     seconds: f64,
     pairs_per_s: f64,
+    scan_seconds: Option<f64>,
+    int8_peak_tops: f64,
+    share_of_peak: f64,
+    scan_share_of_peak: Option<f64>,
     added: Option<u64>,
     added_seconds: Option<f64>,
     rss_mb: Option<f64>,
 }
 
+/// How many rows to measure, of how many components, and these.
+struct Source {
+    rows: usize,
+    dimensions: usize,
+    vectors: Box<dyn Iterator<Item = Result<Vec<f32>, Failure>>>,
+}
+
+impl Source {
+    fn open(args: &EdgeArgs) -> Result<Self, Failure> {
+        let most = args.rows.unwrap_or(usize::MAX);
+        if let Some(synthetic) = args.synthetic {
+            let Synthetic { rows, dimensions } = synthetic;
+            return Ok(Self { rows: rows.min(most), dimensions, vectors: Box::new(synthetic.vectors().map(Ok)) });
+        }
+        let path = args.vectors.as_deref();
+        let matrix = Matrix::open(path.ok_or_else(|| Failure::Usage("give --vectors or --synthetic".to_owned()))?)?;
+        let rows = usize::try_from(matrix.row_count()).unwrap_or(usize::MAX).min(most);
+        let dimensions = matrix.columns();
+        Ok(Self { rows, dimensions, vectors: Box::new(matrix.rows().map(|row| row.map_err(Into::into))) })
+    }
+}
+
 /// Builds the edges of all rows, after those of a part of them and what `--added` adds.
 fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured, Failure> {
-    let matrix = Matrix::open(&args.vectors)?;
-    let dimensions = matrix.columns();
-    let all = usize::try_from(matrix.row_count()).unwrap_or(usize::MAX).min(args.rows.unwrap_or(usize::MAX));
-    let added = args.added.map_or(0, |share| all * share as usize / 100);
-    let mut rows = matrix.rows().take(all).enumerate();
+    let Source { rows, dimensions, vectors } = Source::open(args)?;
+    let added = args.added.map_or(0, |share| rows * share as usize / 100);
+    let mut vectors = vectors.take(rows).enumerate();
     let store = Store::open_or_create(folder.join("store"))?;
-    put(&store, rows.by_ref().take(all - added))?;
+    put(&store, vectors.by_ref().take(rows - added))?;
     let rules = EdgeRules::new(args.percentile, args.top_m);
-    let build = || -> Result<(Vec<EdgesBuilt>, f64), Failure> {
-        let start = Instant::now();
-        let built = store.build_edges(SPACE, &rules, progress)?;
-        Ok((built, start.elapsed().as_secs_f64()))
-    };
     let mut added_seconds = None;
     if added > 0 {
-        build()?;
+        store.build_edges(SPACE, &rules, progress)?;
         store.refresh(progress)?;
-        put(&store, rows)?;
+        put(&store, vectors)?;
         let start = Instant::now();
         store.refresh(progress)?;
         added_seconds = Some(start.elapsed().as_secs_f64());
     }
-    let (built, seconds) = build()?;
+    let mut peak = Peak::new();
+    peak.sample();
+    let timed = Timed::new(progress);
+    let start = Instant::now();
+    let built = store.build_edges(SPACE, &rules, &timed)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let scan_seconds = timed.seconds();
+    peak.sample();
+    let peak = peak.median();
     let sum = |of: fn(&EdgeReport) -> u64| built.iter().map(|built| of(&built.report)).sum::<u64>();
-    let pairs = sum(|report| report.pairs);
-    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    let pairs_per_s = pairs as f64 / seconds;
+    let all_pairs = sum(|report| report.pairs);
+    #[expect(clippy::cast_precision_loss, reason = "figures to read")]
+    let (pairs, columns) = (all_pairs as f64, dimensions as f64);
+    let share = |seconds: f64| 2.0 * pairs * columns / seconds / peak;
     Ok(Measured {
         rows: sum(|report| report.rows),
         dimensions,
         threads: rayon::current_num_threads(),
-        pairs,
+        pairs: all_pairs,
         edges: sum(|report| report.kept),
         seconds,
-        pairs_per_s,
+        pairs_per_s: pairs / seconds,
+        scan_seconds,
+        int8_peak_tops: peak / 1e12,
+        share_of_peak: share(seconds),
+        scan_share_of_peak: scan_seconds.map(share),
         added: args.added.map(|_| added as u64),
         added_seconds,
         rss_mb: peak_mb(),
@@ -133,15 +175,12 @@ const SPACE: &str = "bench";
 const BATCH: usize = 10_000;
 
 /// Puts each row into the store as the vector of a document of its own.
-fn put<E: Into<Failure>>(
-    store: &Store,
-    rows: impl Iterator<Item = (usize, Result<Vec<f32>, E>)>,
-) -> Result<(), Failure> {
+fn put(store: &Store, rows: impl Iterator<Item = (usize, Result<Vec<f32>, Failure>)>) -> Result<(), Failure> {
     let mut rows = rows.peekable();
     while rows.peek().is_some() {
         let mut batch = Batch::default();
         for (number, row) in rows.by_ref().take(BATCH) {
-            let mut components = row.map_err(Into::into)?;
+            let mut components = row?;
             hedgerow::normalise(&mut components)
                 .map_err(|fault| Failure::Usage(format!("row {number}: {fault}; edges need unit vectors")))?;
             let vector = StagedVector { space: SPACE.into(), model: SPACE.into(), components };
@@ -190,6 +229,9 @@ impl Measured {
         field(out, "vectors", &format!("{} of {} dimensions", grouped(self.rows), self.dimensions))?;
         field(out, "edges", &format!("{} of {} pairs", grouped(self.edges), grouped(self.pairs)))?;
         field(out, "build", &format!("{:.2} s: {rate}", self.seconds))?;
+        let scan = self.scan_share_of_peak.map(|share| format!(", comparing alone at {:.0} %", share * 100.0));
+        let share = format!("the build runs at {:.0} % of it{}", self.share_of_peak * 100.0, scan.unwrap_or_default());
+        field(out, "peak", &format!("{:.2} int8 TOPS: {share}", self.int8_peak_tops))?;
         if let (Some(added), Some(seconds)) = (self.added, self.added_seconds) {
             field(out, "added", &format!("{}: followed in {seconds:.2} s", counted(added, "vector", "vectors")))?;
         }
