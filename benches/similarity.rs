@@ -48,7 +48,7 @@ fn main() {
     let rules = EdgeRules::new(99_000, 16);
     let (seconds, report) = timed(|| store.build_edges("bench", &rules, &Quiet).expect("edges"));
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    let rate = report.pairs as f64 / seconds / 1e6;
+    let rate = report[0].report.pairs as f64 / seconds / 1e6;
     println!(
         "edges of {ROWS} vectors, all threads, exact 99th percentile, durable: {seconds:.2} s, {rate:.0} Mpairs/s"
     );

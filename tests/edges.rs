@@ -1,19 +1,18 @@
 //! Stored similarity edges, against a computation that anyone can follow.
 
+mod naive;
+
 use crate::command::{Folder, Run, command, told};
+use crate::edges::naive::{Expected, Pairs, Row, all_expected, direction, entities, expected, name, ordered};
 use crate::stores::{Numbers, Place};
 use hedgerow::{
-    Batch, CommitError, Control, Description, EdgeError, EdgeReport, EdgeRules, Env, Node, PairKind, Quiet, Reason,
-    Snapshot, StagedChunk, StagedDocument, StagedVector, Store, Target, dot,
+    Batch, Cap, CommitError, Control, Description, EdgeError, EdgeReport, EdgeRules, Env, Node, PairKind, Quiet,
+    Reason, Shared, Signal, SignalKind, Snapshot, StagedVector, Store, Target, dot,
 };
-use hedgerow_format::Key;
 use proptest::prelude::*;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Pairs of chunk keys, the lower first, with their similarity.
-type Pairs = BTreeMap<(String, String), f32>;
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -32,15 +31,19 @@ fn cases() -> impl Strategy<Value = Case> {
     let top_m = prop_oneof![Just(0), Just(1), 1..6_u32, Just(1000)];
     let tables = prop_oneof![Just(0), Just(10), Just(50), Just(100)];
     let of_kind = || prop::option::of(0..100_001_u32);
+    let cap = prop_oneof![Just(Cap::Either), Just(Cap::Both)];
+    let nearest = prop::option::of(prop_oneof![1..4_u32, Just(1000)]);
+    let least = prop::option::of(-1.0..1.0_f32);
+    let shared = (prop_oneof![1..6_u32, Just(1000)], prop_oneof![0..4_u32, Just(1000)]);
+    let shared = shared.prop_map(|(chunks_max, top_m)| Shared { chunks_max, top_m });
     let shape = (1..40_usize, 1..9_usize, prop_oneof![1..5_usize, Just(1000)], any::<u64>(), tables);
-    let rules = (percentile, of_kind(), of_kind(), top_m);
-    (shape, rules).prop_map(|((rows, dimensions, directions, seed, tables), (percentile, tt, across, top_m))| Case {
-        rows,
-        dimensions,
-        directions,
-        seed,
-        tables,
-        rules: EdgeRules { percentile_tables: tt, percentile_across: across, ..EdgeRules::new(percentile, top_m) },
+    let further = (cap, nearest, least, prop::option::of(shared));
+    let rules = (percentile, of_kind(), of_kind(), top_m, further);
+    (shape, rules).prop_map(|((rows, dimensions, directions, seed, tables), rules)| {
+        let (percentile, percentile_tables, percentile_across, top_m, (cap, nearest, least, shared)) = rules;
+        let base = EdgeRules { percentile_tables, percentile_across, ..EdgeRules::new(percentile, top_m) };
+        let rules = EdgeRules { cap, nearest, least, shared, ..base };
+        Case { rows, dimensions, directions, seed, tables, rules }
     })
 }
 
@@ -59,67 +62,46 @@ proptest! {
             let report = reports.iter().find(|built| built.kind == kind).map(|built| built.report);
             prop_assert_eq!(report.is_some(), expected.pairs > 0 || kind == PairKind::DocumentDocument);
             if let Some(report) = report {
-                let counted = (report.pairs, report.passed, report.kept);
-                prop_assert_eq!(counted, (expected.pairs, expected.passed, expected.edges.len() as u64));
+                let counted = (report.pairs, report.passed, report.kept, report.shared);
+                let shared = expected.shared.iter().filter(|pair| !expected.similar.contains(*pair)).count() as u64;
+                prop_assert_eq!(counted, (expected.pairs, expected.passed, expected.edges.len() as u64, shared));
                 // Zero and minus zero are one similarity.
                 prop_assert_eq!((report.threshold + 0.0).to_bits(), (expected.threshold + 0.0).to_bits());
             }
+            explained(&snapshot, &rows, kind, &expected)?;
             all.extend(expected.edges);
         }
         prop_assert_eq!(&stored(&snapshot, rows.len()), &all);
-        explained(&snapshot, &rows, &all)?;
+        let verified = hedgerow::verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
+        prop_assert_eq!(verified.expect("it can be checked").problems, Vec::<String>::new());
+        prop_assert_eq!(&snapshot.edge_rules()["v"].settings(), &case.rules.settings());
     }
 }
 
-/// Every pair is explained by what the naive computation made of it.
-fn explained(snapshot: &Snapshot, rows: &[Row], edges: &Pairs) -> Result<(), TestCaseError> {
+/// Every pair of a kind is explained by what the naive computation made of it.
+fn explained(snapshot: &Snapshot, rows: &[Row], kind: PairKind, expected: &Expected) -> Result<(), TestCaseError> {
     let chunk = |row: &Row| match snapshot.find(&format!("chunk:{}#0", row.key)).expect("it is there") {
         Node::Chunk(chunk) => chunk,
         _ => panic!("{} has a chunk", row.key),
     };
-    for (place, one) in rows.iter().enumerate() {
-        for other in &rows[place + 1..] {
-            let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
-            let edge = edges.get(&ordered(format!("{}#0", one.key), format!("{}#0", other.key)));
-            prop_assert_eq!((why.kind, why.edge), (PairKind::of([one.table, other.table]), edge.copied()));
-            let partners = [other.table, one.table].map(|table| rows.iter().filter(|row| row.table == table).count());
-            let partners = partners.map(|count| count - usize::from(one.table == other.table));
-            prop_assert_eq!(why.partners, Some(partners));
-            let chosen = [Reason::ChosenByFirst, Reason::ChosenBySecond, Reason::ChosenByBoth];
-            prop_assert_eq!(chosen.contains(&why.reason), edge.is_some(), "{:?}", why);
-        }
+    let pairs =
+        rows.iter().enumerate().flat_map(|(place, one)| rows[place + 1..].iter().map(move |other| (one, other)));
+    for (one, other) in pairs.filter(|(one, other)| PairKind::of([one.table, other.table]) == kind) {
+        let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
+        let pair = ordered(format!("{}#0", one.key), format!("{}#0", other.key));
+        prop_assert_eq!((why.kind, why.edge), (kind, expected.edges.get(&pair).copied()));
+        let made = (expected.similar.contains(&pair), expected.shared.contains(&pair));
+        prop_assert_eq!((why.by_similarity, why.by_entities), made);
+        let partners = [other.table, one.table].map(|table| rows.iter().filter(|row| row.table == table).count());
+        let partners = partners.map(|count| count - usize::from(one.table == other.table));
+        prop_assert_eq!(why.partners, Some(partners));
+        let similarity = dot(&one.vector, &other.vector) + 0.0;
+        let below = expected.similarities.iter().filter(|known| **known + 0.0 < similarity).count() as u64;
+        prop_assert_eq!(why.pairs, Some((expected.pairs, below)));
+        let chosen = [Reason::ChosenByFirst, Reason::ChosenBySecond, Reason::ChosenByBoth];
+        prop_assert_eq!(chosen.contains(&why.reason), made.0, "{:?}", why);
     }
     Ok(())
-}
-
-/// A document of one chunk with a vector.
-#[derive(Clone, Debug)]
-struct Row {
-    key: String,
-    table: bool,
-    vector: Vec<f32>,
-}
-
-impl Row {
-    fn staged(&self) -> StagedDocument {
-        let vector = StagedVector { space: "v".into(), model: "m".into(), components: self.vector.clone() };
-        let kind = u32::from(self.table);
-        let chunk = StagedChunk { range: 0..4, kind, vectors: vec![vector], ..StagedChunk::default() };
-        let fingerprint = [1 + u8::from(self.table); 16];
-        let (name, text) = (self.key.clone(), "text".into());
-        StagedDocument { name, text, fingerprint, chunks: vec![chunk], ..StagedDocument::default() }
-    }
-}
-
-fn name(row: usize) -> String {
-    format!("document {row}")
-}
-
-fn direction(numbers: &mut Numbers, dimensions: usize) -> Vec<f32> {
-    let mut vector: Vec<f32> = (0..dimensions).map(|_| numbers.component()).collect();
-    vector[0] += 2.0;
-    hedgerow::normalise(&mut vector).expect("it has a direction");
-    vector
 }
 
 /// A store of two segments whose documents have these vectors.
@@ -131,6 +113,7 @@ fn built(place: &Place, case: &Case) -> (Store, Vec<Row>) {
         key: name(row),
         table: numbers.below(100) < case.tables,
         vector: directions[numbers.below(directions.len())].clone(),
+        entities: entities(&mut numbers),
     };
     let rows: Vec<Row> = (0..case.rows).map(row).collect();
     let store = place.open();
@@ -142,55 +125,6 @@ fn built(place: &Place, case: &Case) -> (Store, Vec<Row>) {
         store.commit(batch).expect("the batch is sound");
     }
     (store, rows)
-}
-
-struct Expected {
-    edges: Pairs,
-    pairs: u64,
-    passed: u64,
-    threshold: f32,
-}
-
-/// The edges of one kind, by the definition.
-fn expected(rows: &[Row], rules: &EdgeRules, kind: PairKind) -> Expected {
-    let mut all = Vec::new();
-    for (row, one) in rows.iter().enumerate() {
-        for (other, two) in rows.iter().enumerate().skip(row + 1) {
-            if PairKind::of([one.table, two.table]) == kind {
-                all.push((dot(&one.vector, &two.vector), row, other));
-            }
-        }
-    }
-    let pairs = all.len() as u64;
-    let mut ascending: Vec<f32> = all.iter().map(|pair| pair.0).collect();
-    ascending.sort_by(f32::total_cmp);
-    let index = all.len() * rules.percentile_of(kind) as usize / 100_000;
-    let Some(&threshold) = ascending.get(index.min(all.len().saturating_sub(1))) else {
-        return Expected { edges: Pairs::new(), pairs: 0, passed: 0, threshold: 0.0 };
-    };
-    all.retain(|pair| pair.0 >= threshold);
-    let mut kept = BTreeSet::new();
-    for row in 0..rows.len() {
-        let ends = all.iter().filter(|pair| pair.1 == row || pair.2 == row);
-        let mut partners: Vec<(f32, Key, usize, usize)> = ends
-            .map(|&(similarity, a, b)| (similarity, Key::of_document(&rows[if a == row { b } else { a }].key), a, b))
-            .collect();
-        partners.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("similarities are numbers").then(a.1.cmp(&b.1)));
-        kept.extend(partners.iter().take(rules.top_m as usize).map(|partner| (partner.2, partner.3)));
-    }
-    let key = |row: usize| format!("{}#0", rows[row].key);
-    let edges = all.iter().filter(|pair| kept.contains(&(pair.1, pair.2)));
-    let edges = edges.map(|&(similarity, a, b)| (ordered(key(a), key(b)), similarity)).collect();
-    Expected { edges, pairs, passed: all.len() as u64, threshold }
-}
-
-/// The edges of all kinds.
-fn all_expected(rows: &[Row], rules: &EdgeRules) -> Pairs {
-    PairKind::ALL.into_iter().flat_map(|kind| expected(rows, rules, kind).edges).collect()
-}
-
-fn ordered(a: String, b: String) -> (String, String) {
-    if a < b { (a, b) } else { (b, a) }
 }
 
 /// What the store says of every chunk, each pair from both of its ends.
@@ -234,6 +168,36 @@ fn edges_of_a_space_that_no_one_has_are_refused_and_edges_follow_their_documents
     assert_eq!(store.snapshot().stats().expect("it can be counted").edges[0].pairs, 55);
 }
 
+fn signal(what: SignalKind, percentile: u32) -> Signal {
+    Signal { what, percentile, weight: 500 }
+}
+
+#[test]
+fn settings_say_all_of_the_rules() {
+    let all = [
+        SignalKind::Content,
+        SignalKind::Vectors("titles".into()),
+        SignalKind::Entities,
+        SignalKind::RareEntities,
+        SignalKind::Columns,
+        SignalKind::Words,
+    ];
+    let rules = EdgeRules {
+        percentile_tables: Some(1),
+        percentile_across: Some(2),
+        cap: Cap::Both,
+        nearest: Some(3),
+        least: Some(-0.25),
+        shared: Some(Shared { chunks_max: 4, top_m: 5 }),
+        signals: all.into_iter().map(|what| signal(what, 99_000)).collect(),
+        weighted: true,
+        ..EdgeRules::default()
+    };
+    assert!(rules.check().is_ok() && rules.settings().is_known());
+    assert_eq!(EdgeRules::of(&rules.settings()), rules);
+    assert_eq!(EdgeRules::of(&EdgeRules::default().settings()), EdgeRules::default());
+}
+
 #[test]
 fn rules_beyond_their_limits_are_refused() {
     let place = Place::new();
@@ -243,6 +207,15 @@ fn rules_beyond_their_limits_are_refused() {
         EdgeRules::new(100_001, 3),
         EdgeRules::new(50_000, 1025),
         EdgeRules { percentile_tables: Some(u32::MAX), ..EdgeRules::default() },
+        EdgeRules { nearest: Some(0), ..EdgeRules::default() },
+        EdgeRules { nearest: Some(1025), ..EdgeRules::default() },
+        EdgeRules { least: Some(f32::NAN), ..EdgeRules::default() },
+        EdgeRules { shared: Some(Shared { chunks_max: 0, top_m: 1 }), ..EdgeRules::default() },
+        EdgeRules { shared: Some(Shared { chunks_max: 1, top_m: 1025 }), ..EdgeRules::default() },
+        EdgeRules { signals: vec![signal(SignalKind::Vectors(String::new()), 0)], ..EdgeRules::default() },
+        EdgeRules { signals: vec![signal(SignalKind::Words, 100_001)], ..EdgeRules::default() },
+        // No version before the one that computes them makes edges of these.
+        EdgeRules { signals: vec![signal(SignalKind::Words, 95_000)], ..EdgeRules::default() },
     ] {
         let refused = store.build_edges("v", &rules, &Quiet).expect_err("they are beyond their limits");
         assert!(matches!(refused, EdgeError::Commit(CommitError::Rules { .. })), "{refused}");
@@ -285,7 +258,8 @@ fn change(store: &Store, rows: &mut Vec<Row>, numbers: &mut Numbers, dimensions:
         match kind {
             0 => batch.delete(&rows.pop().expect("there are some").key),
             1 => {
-                let row = Row { key: name(rows.len()), table: numbers.below(3) == 0, vector };
+                let (key, table) = (name(rows.len()), numbers.below(3) == 0);
+                let row = Row { key, table, vector, entities: entities(numbers) };
                 batch.put(row.staged());
                 rows.push(row);
             }
@@ -298,6 +272,7 @@ fn change(store: &Store, rows: &mut Vec<Row>, numbers: &mut Numbers, dimensions:
             _ => {
                 let row = numbers.below(40);
                 rows[row].table = !rows[row].table;
+                rows[row].entities = entities(numbers);
                 batch.put(rows[row].staged());
             }
         }
@@ -308,10 +283,16 @@ fn change(store: &Store, rows: &mut Vec<Row>, numbers: &mut Numbers, dimensions:
 #[test]
 fn edges_that_follow_changes_are_those_of_a_naive_computation() {
     let (mut followed, mut steps) = (0, 0);
-    for seed in 0..8 {
+    for seed in 0..12 {
         let place = Place::new();
         let percentile = [90_000, 95_000, 50_000][usize::try_from(seed % 3).expect("it is small")];
-        let rules = EdgeRules { percentile_across: Some(80_000), ..EdgeRules::new(percentile, 3) };
+        let mut rules = EdgeRules { percentile_across: Some(80_000), ..EdgeRules::new(percentile, 3) };
+        if seed >= 6 {
+            rules.cap = if seed % 2 == 0 { Cap::Both } else { Cap::Either };
+            rules.nearest = [None, Some(2)][usize::try_from(seed / 2 % 2).expect("it is small")];
+            rules.least = Some(0.7);
+            rules.shared = Some(Shared { chunks_max: 9, top_m: 2 });
+        }
         let tables = if seed % 2 == 0 { 0 } else { 40 };
         let case = Case { rows: 80, dimensions: 12, directions: 20, seed, tables, rules };
         let (store, mut rows) = built(&place, &case);
@@ -373,6 +354,44 @@ fn a_kind_of_pairs_has_a_file_while_it_has_a_pair_and_settings_outlive_all_pairs
 }
 
 #[test]
+fn edges_for_shared_entities_need_no_refresh_before_them_and_say_so() {
+    let place = Place::new();
+    let rules = EdgeRules { shared: Some(Shared { chunks_max: 2, top_m: 4 }), ..EdgeRules::new(100_000, 0) };
+    let store = place.open();
+    let mut batch = Batch::default();
+    let mut rows = Vec::new();
+    for (row, named) in [vec![0], vec![0, 1], vec![1], vec![1], vec![]].into_iter().enumerate() {
+        let vector = vec![0.6, if row % 2 == 0 { 0.8 } else { -0.8 }];
+        let row = Row { key: name(row), table: false, vector, entities: named.into_iter().collect() };
+        batch.put(row.staged());
+        rows.push(row);
+    }
+    store.commit(batch).expect("the batch is sound");
+    let built = store.build_edges("v", &rules, &Quiet).expect("edges can be built");
+    // The second entity is in three chunks.
+    assert_eq!((built[0].report.kept, built[0].report.shared), (1, 1));
+    assert_eq!(stored(&place.read(), 5), all_expected(&rows, &rules));
+    assert_eq!(place.read().incomplete(), Vec::<String>::new());
+    // Of three chunks two are left.
+    let mut batch = Batch::default();
+    batch.delete(&name(3));
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    rows.remove(3);
+    let snapshot = place.read();
+    let edges = all_expected(&rows, &rules);
+    assert_eq!(edges.len(), 2);
+    let chunk = |row: usize| match snapshot.find(&format!("chunk:{}#0", name(row))).expect("it is there") {
+        Node::Chunk(chunk) => chunk,
+        _ => panic!("it is a chunk"),
+    };
+    for (one, other, edge) in [(0, 1, true), (1, 2, true), (0, 2, false)] {
+        let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
+        assert_eq!((why.edge.is_some(), why.by_entities, why.by_similarity), (edge, edge, false), "{why:?}");
+    }
+}
+
+#[test]
 fn a_pair_is_explained_whether_or_not_there_is_an_edge() {
     let folder = Folder::new();
     let line = |row: usize| json!({"id": format!("d{row}"), "text": format!("Text number {row}.")}).to_string() + "\n";
@@ -388,10 +407,38 @@ fn a_pair_is_explained_whether_or_not_there_is_an_edge() {
         let chosen = [&pair["rank_of_first"], &pair["rank_of_second"]].iter().any(|rank| **rank == json!(1));
         let passes = pair["similarity"].as_f64() >= pair["threshold"].as_f64();
         assert_eq!(!pair["edge"].is_null(), chosen && passes, "{pair}");
-        assert_eq!((&pair["in_step"], &pair["top_m"]), (&json!(true), &json!(1)));
+        assert_eq!((&pair["in_step"], &pair["rules"]["top_m"]), (&json!(true), &json!(1)));
         if pair["edge"].is_null() { none += 1 } else { edges += 1 }
     }
     assert!(edges > 0 && none > 0);
+    let built = told(&[
+        "edges",
+        &folder.store(),
+        "--cap",
+        "both",
+        "--nearest",
+        "3",
+        "--least",
+        "0.5",
+        "--shared-entities",
+        "9:2",
+    ]);
+    let said = ["top_m", "cap", "nearest", "least", "shared_chunks_max", "shared_top_m"].map(|rule| &built[rule]);
+    assert_eq!(said, [&json!(16), &json!("both"), &json!(3), &json!(0.5), &json!(9), &json!(2)], "{built}");
+    let spread = &built["kinds"][0]["similarities"];
+    let counts = spread["counts"].as_array().expect("they are counted").iter().filter_map(serde_json::Value::as_u64);
+    assert_eq!((counts.sum::<u64>(), &spread["of"]), (15, &json!("all pairs")), "{built}");
+    let pair = told(&["explain", &folder.store(), "d0", "d1"]);
+    assert_eq!((&pair["pairs"], &pair["rules"]["cap"]), (&json!(15), &json!("both")), "{pair}");
+    for command_line in [&["edges"][..], &["explain", "d0", "d1"]] {
+        let (verb, keys) = command_line.split_first().expect("there is a verb");
+        let run = Run::of(command().args([verb, &folder.store()[..]]).args(keys));
+        assert_eq!(run.code, 0, "{}", run.err);
+        let expected = if keys.is_empty() { "threshold" } else { "percentile" };
+        assert!(run.out.contains(expected), "{}", run.out);
+    }
+    let run = Run::of(command().args(["edges", &folder.store(), "--signal", "words=0.5@90"]));
+    assert!(run.code != 0 && run.err.contains("without other signals"), "{}", run.err);
     let run = Run::of(command().args(["explain", &folder.store(), "d0", "nowhere"]));
     assert_eq!(run.code, 3, "{}", run.err);
 }

@@ -2,8 +2,8 @@
 
 use crate::stores::{MODELS, Place, document, put, relations, vector};
 use hedgerow::{
-    Batch, Bounded, Control, Deadline, EdgeRules, ExpandOptions, Filter, QueryError, QueryLimits, Question, Quiet,
-    Store, Target, triple,
+    Batch, Bounded, Control, Deadline, EdgeRules, ExpandOptions, Filter, Node, QueryError, QueryLimits, Question,
+    Quiet, Store, Target, triple,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,7 +27,7 @@ type Query = (&'static str, fn(&Bounded<'_>) -> Result<String, QueryError>);
 const QUESTION: &str = "Who owns the Bridge of Dover?";
 
 /// One of each kind of query.
-const QUERIES: [Query; 12] = [
+const QUERIES: [Query; 13] = [
     ("ask", |store| Ok(format!("{:?}", store.ask(&Question::new(QUESTION), MODELS)?))),
     ("ask, filtered", |store| {
         let filter = Some(Filter::parse("metadata.row = 3").expect("it is a filter"));
@@ -46,6 +46,13 @@ const QUERIES: [Query; 12] = [
     ("documents", |store| Ok(format!("{:?}", store.list_documents(9)?))),
     ("entities and relations", |store| Ok(format!("{:?} {:?}", store.list_entities(9)?, store.list_relations(9)?))),
     ("stats", |store| Ok(format!("{:?}", store.stats()?))),
+    ("explain", |store| {
+        let chunk = |name: &str| match store.find(name)? {
+            Node::Chunk(chunk) => Ok(chunk),
+            _ => Err(QueryError::Cancelled),
+        };
+        Ok(format!("{:?}", store.explain([chunk("chunk:d3#0")?, chunk("chunk:d4#0")?], "letters")?))
+    }),
 ];
 
 /// A store of a few documents in two segments; the links projection covers one of them only.

@@ -8,7 +8,7 @@ use hedgerow::{BackupOptions, Limits, OpenError, Quiet, Reading, RealDisk, Snaps
 use hedgerow_format::FormatError;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Whole};
 use hedgerow_format::head::Head;
-use hedgerow_format::manifest::{EdgeSettings, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
+use hedgerow_format::manifest::{EdgeSettings, EdgeSignal, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
 use hedgerow_format::pack::Pack;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::SegmentShape;
@@ -284,7 +284,23 @@ fn files_that_are_whole_and_contradict_each_other_are_refused() {
 fn settings_of_edges_that_none_can_be_made_by_are_refused() {
     let edges = ProjectionEntry { kind: FileKind::Edges.number(), ..ProjectionEntry::default() };
     let settings = |settings| ProjectionEntry { settings, ..edges.clone() };
-    let known = EdgeSettings { percentiles: [100_000; 3], top_m: 1024 };
+    let signal = EdgeSignal { what: 1, percentile: 100_000, weight: 1_000_000, space: "titles".into() };
+    let signals = |change: fn(&mut EdgeSignal)| {
+        let mut changed = signal.clone();
+        change(&mut changed);
+        settings(EdgeSettings { signals: vec![changed], ..EdgeSettings::default() })
+    };
+    let known = EdgeSettings {
+        percentiles: [100_000; 3],
+        top_m: 1024,
+        cap: 1,
+        nearest: 1024,
+        least: 0xff7f_ffff,
+        shared_chunks: 1024,
+        shared_top_m: 1024,
+        weighted: 1,
+        signals: vec![signal.clone(); 16],
+    };
     let read = |entry: ProjectionEntry| {
         let manifest = Manifest { projections: vec![entry], ..Manifest::default() };
         Manifest::from_bytes(&manifest.to_bytes().expect("it fits"))
@@ -294,6 +310,21 @@ fn settings_of_edges_that_none_can_be_made_by_are_refused() {
         ProjectionEntry { pairs: 3, ..edges.clone() },
         settings(EdgeSettings { percentiles: [0, 0, 100_001], ..known.clone() }),
         settings(EdgeSettings { top_m: 1025, ..known.clone() }),
+        settings(EdgeSettings { cap: 2, ..known.clone() }),
+        settings(EdgeSettings { nearest: 1025, ..known.clone() }),
+        settings(EdgeSettings { least: u32::MAX, ..known.clone() }),
+        settings(EdgeSettings { least: 0x007f_ffff, ..known.clone() }),
+        settings(EdgeSettings { shared_chunks: 1025, ..known.clone() }),
+        settings(EdgeSettings { shared_top_m: 1025, ..known.clone() }),
+        settings(EdgeSettings { shared_chunks: 0, ..known.clone() }),
+        settings(EdgeSettings { weighted: 2, ..known.clone() }),
+        settings(EdgeSettings { signals: vec![signal.clone(); 17], ..known.clone() }),
+        signals(|signal| signal.what = 6),
+        signals(|signal| signal.what = 0),
+        signals(|signal| signal.percentile = 100_001),
+        signals(|signal| signal.weight = 1_000_001),
+        signals(|signal| signal.space = String::new()),
+        signals(|signal| signal.space = "x".repeat(4097)),
         ProjectionEntry { kind: FileKind::Links.number(), ..settings(known) },
         ProjectionEntry { kind: FileKind::Links.number(), pairs: 1, ..edges.clone() },
     ] {

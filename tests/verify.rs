@@ -1,9 +1,10 @@
 //! `verify` finds everything that is wrong, says where, and sees what files with right checksums say about each other.
 
+mod edges;
+
 use crate::stores::{Place, change, document, put};
 use hedgerow::{
-    Access, Batch, Document, EdgeRules, Env, FileName, Folder, Mapping, Node, Quiet, RealDisk, StagedChunk,
-    StagedDocument, StagedVector, VFile, Verified, Vfs, verify,
+    Access, Document, EdgeRules, Env, FileName, Folder, Mapping, Quiet, RealDisk, VFile, Verified, Vfs, verify,
 };
 use hedgerow_format::checksum::BLOCK_BYTES;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Layout};
@@ -213,62 +214,6 @@ fn edges_that_disagree_are_found() {
         *section(parts, SectionKind::EdgeTargets) = 1_u32.to_le_bytes().to_vec();
         *section(parts, SectionKind::EdgeWeights) = 1_f32.to_le_bytes().to_vec();
     });
-}
-
-#[test]
-fn an_edge_between_chunks_of_another_kind_is_found() {
-    let place = Place::new();
-    let store = place.open();
-    let mut batch = Batch::default();
-    for (number, kind) in [(0, 0), (1, 0), (2, 1)] {
-        let vector = StagedVector { space: "v".into(), model: "m".into(), components: vec![1.0] };
-        let chunk = StagedChunk { range: 0..1, kind, vectors: vec![vector], ..StagedChunk::default() };
-        let name = format!("d{number}");
-        batch.put(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() });
-    }
-    store.commit(batch).expect("the batch is sound");
-    store.build_edges("v", &EdgeRules::new(0, 4), &Quiet).expect("edges can be built");
-    drop(store);
-    let chunk = |name: &str| match place.read().find(name).expect("it is there") {
-        Node::Chunk(chunk) => chunk.0,
-        _ => panic!("{name} is a chunk"),
-    };
-    // Two that are no tables, of which one has an edge to the other in the place of that to the table.
-    let mut ends = ["chunk:d0#0", "chunk:d1#0"].map(chunk);
-    ends.sort_unstable();
-    let file = forge(&place, FileKind::Edges, 1, |parts| {
-        let offsets = section(parts, SectionKind::EdgeOffsets);
-        for (row, offset) in (0_u32..).zip(offsets.chunks_mut(4)) {
-            let before = ends.iter().filter(|end| **end < row).count();
-            offset.copy_from_slice(&u32::try_from(before).expect("they are two").to_le_bytes());
-        }
-        let targets = [ends[1], ends[0]];
-        *section(parts, SectionKind::EdgeTargets) = targets.iter().flat_map(|chunk| chunk.to_le_bytes()).collect();
-        *section(parts, SectionKind::EdgeWeights) = 1_f32.to_le_bytes().repeat(2);
-    });
-    let problems = verified(&place).problems;
-    let name = file.file_name().expect("it has a name").to_string_lossy().into_owned();
-    assert!(problems.len() == 1 && problems[0].contains(&name), "{problems:?}");
-    assert!(problems[0].contains("chunks of another kind"), "{problems:?}");
-}
-
-#[test]
-fn a_report_that_counts_other_pairs_than_there_are_is_found() {
-    for change in [
-        (|row| EdgeReportRow { kind: 3, ..row }) as fn(EdgeReportRow) -> EdgeReportRow,
-        |row| EdgeReportRow { kind: 1, ..row },
-        |row| EdgeReportRow { pairs: row.pairs + 1, ..row },
-        |row| EdgeReportRow { rows: row.rows + 1, ..row },
-        |row| EdgeReportRow { rows: u64::MAX, tables: u64::MAX, kind: 1, ..row },
-        |row| EdgeReportRow { tables: 1, ..row },
-    ] {
-        check_forged(FileKind::Edges, 0, &["S-EDG-2"], |parts| {
-            let report = section(parts, SectionKind::EdgeReport);
-            let row = EdgeReportRow::decode(report).expect("there is a row");
-            report.clear();
-            change(row).encode(report);
-        });
-    }
 }
 
 #[test]

@@ -191,15 +191,26 @@ pub enum CommitError {
 #[non_exhaustive]
 pub enum RulesError {
     /// A value is beyond what it may be.
-    #[error("{what} is {found}: at most {limit} is allowed")]
-    TooMuch {
+    #[error("{what} is {found}: {least} to {most} is allowed")]
+    Beyond {
         /// Which value.
         what: &'static str,
         /// What was given.
         found: u32,
+        /// The least that it may be.
+        least: u32,
         /// The most that it may be.
-        limit: u32,
+        most: u32,
     },
+    /// The least similarity is no number that can be compared.
+    #[error("the least similarity is {found}: a finite number is expected")]
+    NoNumber {
+        /// What was given.
+        found: String,
+    },
+    /// The rules ask for signals beside the similarity.
+    #[error("this version compares vectors of one space alone: build the edges without other signals")]
+    Signals,
 }
 
 /// Why a query has no answer.

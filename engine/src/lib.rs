@@ -70,7 +70,7 @@ pub use crate::distance::peak::multiply_adds;
 pub use crate::distance::{VectorFault, dot, normalise};
 pub use crate::error::{CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError};
 pub use crate::index::control::{Cancelled, Control, Quiet};
-pub use crate::index::edges::{EdgeRules, TilesFault};
+pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities, TilesFault};
 pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};

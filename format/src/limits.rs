@@ -26,7 +26,11 @@ pub const SPACES: usize = 64;
 pub const TERM_FREQUENCY: u16 = u16::MAX;
 /// A percentile in thousandths of a per cent.
 pub const PERCENTILE_MAX: u32 = 100_000;
-/// Partners that a chunk may choose.
+/// Partners that a chunk may choose, nearest chunks that are candidates, and chunks that an entity may join.
 pub const EDGES_TOP_M: u32 = 1024;
+/// Signals of the edges of a space.
+pub const EDGE_SIGNALS: usize = 16;
+/// The weight of a signal, in thousandths.
+pub const EDGE_SIGNAL_WEIGHT: u32 = 1_000_000;
 /// Bytes of a word whose cases are counted; longer runs of letters are no words.
 pub const CASE_WORD_BYTES: usize = 64;

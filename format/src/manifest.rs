@@ -7,6 +7,7 @@ use crate::limits;
 use crate::segment::SegmentShape;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// What makes up one generation.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
@@ -99,8 +100,35 @@ pub struct ProjectionEntry {
 pub struct EdgeSettings {
     /// The percentile of each kind of pairs, in the order of their numbers, in thousandths of a per cent.
     pub percentiles: [u32; 3],
-    /// A pair stays if it is among this many best of either end.
+    /// How many partners of a kind a chunk chooses.
     pub top_m: u32,
+    /// 0 a pair stays if either end chose it, 1 if both did.
+    pub cap: u32,
+    /// A pair is a candidate if one end is among so many nearest of the other; 0 all are.
+    pub nearest: u32,
+    /// The image of the similarity that a pair must have at least; 0 for any.
+    pub least: u32,
+    /// An entity that at most so many chunks mention joins them whatever their similarity; 0 none does.
+    pub shared_chunks: u32,
+    /// How many partners a chunk chooses for the entities that they share; 0 where none joins.
+    pub shared_top_m: u32,
+    /// 0 all signals must agree, 1 they are weighted.
+    pub weighted: u32,
+    /// What else tells how alike chunks are.
+    pub signals: Vec<EdgeSignal>,
+}
+
+/// A signal of how alike two chunks are.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeSignal {
+    /// 0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words.
+    pub what: u32,
+    /// Its percentile, in thousandths of a per cent.
+    pub percentile: u32,
+    /// Its weight, in thousandths.
+    pub weight: u32,
+    /// The other space; else empty.
+    pub space: String,
 }
 
 impl ProjectionEntry {
@@ -117,8 +145,29 @@ impl EdgeSettings {
     /// Whether every value is one that edges can be made by.
     #[must_use]
     pub fn is_known(&self) -> bool {
-        self.percentiles.iter().all(|percentile| *percentile <= limits::PERCENTILE_MAX)
-            && self.top_m <= limits::EDGES_TOP_M
+        let percentiles = self.percentiles.iter().chain(self.signals.iter().map(|signal| &signal.percentile));
+        let counts = [self.top_m, self.nearest, self.shared_chunks, self.shared_top_m];
+        percentiles.max().is_none_or(|most| *most <= limits::PERCENTILE_MAX)
+            && counts.iter().all(|count| *count <= limits::EDGES_TOP_M)
+            && [self.cap, self.weighted].iter().all(|choice| *choice <= 1)
+            && (self.least == 0 || LEAST.contains(&self.least))
+            && (self.shared_chunks > 0 || self.shared_top_m == 0)
+            && self.signals.len() <= limits::EDGE_SIGNALS
+            && self.signals.iter().all(EdgeSignal::is_known)
+    }
+}
+
+/// The images of finite numbers.
+const LEAST: RangeInclusive<u32> = 0x0080_0000..=0xff7f_ffff;
+
+impl EdgeSignal {
+    /// The number of the signal that names a space.
+    pub const VECTORS: u32 = 1;
+
+    fn is_known(&self) -> bool {
+        let names_a_space = !self.space.is_empty() && self.space.len() <= limits::NAME_BYTES;
+        let space_fits = if self.what == Self::VECTORS { names_a_space } else { self.space.is_empty() };
+        self.what <= 5 && space_fits && self.weight <= limits::EDGE_SIGNAL_WEIGHT
     }
 }
 
@@ -126,7 +175,8 @@ impl EdgeSettings {
 const _: () = {
     assert!(size_of::<ArchivedManifest>() == 56 && align_of::<ArchivedManifest>() == 1);
     assert!(size_of::<ArchivedSegmentEntry>() == 80 && align_of::<ArchivedSegmentEntry>() == 1);
-    assert!(size_of::<ArchivedProjectionEntry>() == 100 && align_of::<ArchivedProjectionEntry>() == 1);
+    assert!(size_of::<ArchivedProjectionEntry>() == 132 && align_of::<ArchivedProjectionEntry>() == 1);
+    assert!(size_of::<ArchivedEdgeSignal>() == 20 && align_of::<ArchivedEdgeSignal>() == 1);
 };
 
 impl Manifest {

@@ -30,20 +30,47 @@ record! {
 
 record! {
     /// How similarity edges were made.
-    EdgeReportRow: 72 bytes {
+    EdgeReportRow: 104 bytes {
         0 space: TextRef = "Name of the vector space.";
         8 percentile_thousandths: u32 = "The percentile of this kind of pairs, in thousandths of a per cent.";
-        12 top_m: u32 = "A pair stays if it is among this many best of either end.";
+        12 top_m: u32 = "How many partners of the kind a chunk chooses.";
         16 rows: u64 = "Chunks that have a vector and occur in pairs of the kind.";
         24 pairs: u64 = "Pairs that were compared: all of the kind.";
         32 passed: u64 = "Pairs at or above the threshold.";
-        40 kept: u64 = "Pairs that stayed.";
+        40 kept: u64 = "Pairs that are edges.";
         48 threshold: f32 = "The order statistic at the percentile.";
         52 degree_max: u32 = "Highest number of edges of a chunk.";
         56 components: u32 = "Connected components among these chunks.";
         60 kind: u32 = "What the chunks of a pair are: 0 no tables, 1 both tables, 2 one of them a table.";
         64 tables: u64 = "How many of these chunks are tables.";
+        72 shared: u64 = "Edges that are none by similarity: a rare entity made them.";
+        80 cap: u32 = "0 a pair stays if either end chose it, 1 if both did.";
+        84 nearest: u32 = "A pair is a candidate if one end is among so many nearest of the other; 0 all are.";
+        88 least: u32 = "The image of the similarity that a pair must have at least; 0 for any.";
+        92 shared_chunks: u32 = "An entity that at most so many chunks mention joins them whatever their similarity; 0 none does.";
+        96 shared_top_m: u32 = "How many partners a chunk chooses for the entities that they share.";
+        100 weighted: u32 = "0 all signals must agree, 1 they are weighted.";
     }
+}
+
+record! {
+    /// A signal of how alike two chunks are, beside the similarity of their vectors.
+    EdgeSignalRow: 20 bytes {
+        0 what: u32 = "0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words.";
+        4 percentile: u32 = "Its percentile, in thousandths of a per cent.";
+        8 weight: u32 = "Its weight, in thousandths.";
+        12 space: TextRef = "The other space; else empty.";
+    }
+}
+
+/// Which rules made a pair an edge.
+pub mod edge_origins {
+    /// The similarity.
+    pub const SIMILARITY: u8 = 1;
+    /// A rare entity that both mention.
+    pub const SHARED: u8 = 2;
+    /// All of them.
+    pub const ALL: u8 = 3;
 }
 
 record! {
@@ -331,12 +358,12 @@ pub fn validate_edges<S: Sections>(file: &S, chunks_end: u32) -> Result<(), Form
 }
 
 /// What is wrong with an edges projection: the first finding of its adjacency, its weights, its
-/// report and its reserve.
+/// report, its reserve and its origins.
 pub fn edges_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
     let chunks = to_usize(chunks_end);
     let csr = Csr { offsets: SectionKind::EdgeOffsets, targets: SectionKind::EdgeTargets, rows: chunks, below: chunks };
     let adjacency = csr.validate(file).and_then(|()| csr.mirrors(&csr, file));
-    [adjacency, edge_weights(file), edge_report(file), edge_followers(file, chunks_end)]
+    [adjacency, edge_weights(file), edge_report(file), edge_followers(file, chunks_end), edge_origins_fit(file)]
         .into_iter()
         .filter_map(Result::err)
         .collect()
@@ -356,10 +383,29 @@ fn edge_weights<S: Sections>(file: &S) -> Result<(), FormatError> {
 fn edge_report<S: Sections>(file: &S) -> Result<(), FormatError> {
     let reports = file.rows::<EdgeReportRow>(SectionKind::EdgeReport)?;
     match reports.get(0) {
-        Some(report) if reports.len() == 1 && counts_pairs(&report) => file.string(report.space).map(|_| ()),
+        Some(report) if reports.len() == 1 && counts_pairs(&report) => file
+            .rows::<EdgeSignalRow>(SectionKind::EdgeSignals)?
+            .iter()
+            .map(|signal| signal.space)
+            .chain(std::iter::once(report.space))
+            .try_for_each(|space| file.string(space).map(|_| ())),
         _ => {
             let section = SectionKind::EdgeReport.name();
             Err(FormatError::Invariant { section, rule: "S-EDG-2", row: 0 })
+        }
+    }
+}
+
+/// S-EDG-6: each target has an origin that is known, or none has one.
+fn edge_origins_fit<S: Sections>(file: &S) -> Result<(), FormatError> {
+    let origins = file.section(SectionKind::EdgeOrigins)?;
+    let targets = file.u32s(SectionKind::EdgeTargets)?.len();
+    let unknown = origins.iter().position(|origins| *origins == 0 || *origins > edge_origins::ALL);
+    match unknown {
+        None if origins.is_empty() || origins.len() == targets => Ok(()),
+        place => {
+            let (section, row) = (SectionKind::EdgeOrigins.name(), place.unwrap_or(targets) as u64);
+            Err(FormatError::Invariant { section, rule: "S-EDG-6", row })
         }
     }
 }

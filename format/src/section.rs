@@ -92,11 +92,13 @@ kinds! {
     EdgeOffsets = 80, "edge offsets", 4, "CSR offsets, chunk id to similarity edges.";
     EdgeTargets = 81, "edge targets", 4, "Chunk ids, ascending within a chunk.";
     EdgeWeights = 82, "edge weights", 4, "Similarities, `f32`, beside the targets.";
-    EdgeReport = 83, "edge report", 72, "One `EdgeReportRow`: how the edges were made.";
+    EdgeReport = 83, "edge report", 104, "One `EdgeReportRow`: how the edges were made.";
     EdgeRows = 84, "edge rows", 32, "One `EdgeRow` a chunk that was compared, ascending by chunk; empty where edges can't be followed.";
     EdgeSpares = 85, "edge spares", 8, "One `EdgeSpare` a partner that a chunk remembers beside its edges, best first.";
     EdgeCounts = 86, "edge counts", 8, "One `EdgeCount` a similarity near the threshold, ascending.";
     EdgeReserve = 87, "edge reserve", 16, "One `EdgeReserveRow`: what the counts begin with.";
+    EdgeOrigins = 88, "edge origins", 1, "A byte a target: which rules made it an edge; missing where all are edges by similarity.";
+    EdgeSignals = 89, "edge signals", 20, "One `EdgeSignalRow` a signal beside the similarity.";
     Manifest = 96, "manifest", 1, "The archived `Manifest`.";
 }
 

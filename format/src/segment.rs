@@ -45,6 +45,7 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("EdgeSpare", crate::projection::EdgeSpare::FIELDS),
     ("EdgeCount", crate::projection::EdgeCount::FIELDS),
     ("EdgeReserveRow", crate::projection::EdgeReserveRow::FIELDS),
+    ("EdgeSignalRow", crate::projection::EdgeSignalRow::FIELDS),
     ("PackHeader", crate::pack::PackHeader::FIELDS),
     ("PackEntry", crate::pack::PackEntry::FIELDS),
 ];

@@ -9,6 +9,7 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
+use hedgerow_format::manifest::EdgeSettings;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{ChunkRow, NO_CHUNK, Terms};
 use hedgerow_format::{ChunkId, DocumentId, Key, TextRef};
@@ -244,8 +245,9 @@ fn edges_agree(snapshot: &Snapshot, edges: &Edges, found: &mut Findings) -> Resu
     let (report, entry) = (edges.report()?, edges.entry());
     let rules = EdgeRules::of(&entry.settings);
     let percentile = rules.percentile_of(edges.kind());
-    let reported = (report.kind, report.percentile_thousandths, report.top_m, edges.reported_space()?);
-    if reported != (entry.pairs, percentile, rules.top_m, entry.space.as_str()) {
+    let reported = (report.kind, edges.reported_settings()?, edges.reported_space()?);
+    let expected = EdgeSettings { percentiles: [percentile; 3], ..entry.settings.clone() };
+    if reported != (entry.pairs, expected, entry.space.as_str()) {
         found.add(&file, "has another report than the manifest says", || format!("{reported:?} found"));
     }
     for chunk in (0..entry.chunks_end).map(ChunkId) {
@@ -261,6 +263,9 @@ fn edges_agree(snapshot: &Snapshot, edges: &Edges, found: &mut Findings) -> Resu
             }
             if target == chunk {
                 found.add(&file, "has an edge from a chunk to itself", || format!("chunk {}", chunk.0));
+            }
+            if edges.origins(chunk, target)? != edges.origins(target, chunk)? {
+                found.add(&file, "has an edge with two origins", || format!("chunks {} and {}", chunk.0, target.0));
             }
             if edges.weight(target, chunk)?.is_none_or(|back| back.to_bits() != weight.to_bits()) {
                 found.add(&file, "has an edge with two weights", || format!("chunks {} and {}", chunk.0, target.0));

@@ -1,10 +1,12 @@
 //! Similarity edges of one vector space, a kind of pairs after the other.
 
-use crate::error::{CommitError, Damage};
+use crate::error::{CommitError, Damage, RulesError};
 use crate::index::control::Control;
 use crate::index::edges::{
-    self, Building, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Population, Pruning, Reserve, Unfinished,
+    self, Building, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Population, Pruning, Reserve, Similarities,
+    Unfinished,
 };
+use crate::project::mentions::Mentioned;
 use crate::project::{Fault, chunks_end};
 use crate::projection::{Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
@@ -24,22 +26,28 @@ pub(super) struct Task<'t> {
     pub follow: bool,
     /// Where what is not finished is kept.
     pub unfinished: &'t dyn Unfinished,
+    /// What chunks mention, where the rules are about it.
+    pub mentioned: Option<&'t Mentioned>,
     pub control: &'t dyn Control,
 }
 
 impl Task<'_> {
-    /// The edges of each kind of pairs that the space has; of pairs without a table always, so that the settings are kept
-    /// while there is no pair.
-    pub(super) fn build(&self) -> Result<Vec<EdgesData>, CommitError> {
-        let refused = |source| CommitError::Rules { space: self.space.to_owned(), source };
-        self.rules.check().map_err(refused)?;
+    /// The edges of each kind of pairs that the space has, and where these were compared how similar they are.
+    pub(super) fn build(&self) -> Result<Vec<(EdgesData, Option<Similarities>)>, CommitError> {
+        self.check()?;
         let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
         let kinds = chunks.kinds().map(|kind| self.of_kind(kind, &chunks));
         Ok(kinds.collect::<Result<_, Fault>>()?)
     }
 
+    fn check(&self) -> Result<(), CommitError> {
+        let refused = |source| CommitError::Rules { space: self.space.to_owned(), source };
+        self.rules.check().and_then(|()| composed(self.rules)).map_err(refused)
+    }
+
     /// Compares a share of the pairs: of every so many blocks one.
     pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<u8>, CommitError> {
+        self.check()?;
         let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
         let mut bytes = Vec::new();
         for kind in chunks.kinds() {
@@ -58,14 +66,8 @@ impl Task<'_> {
         let Self { snapshot, space, rules, .. } = *self;
         let vectors = Vectors::of(snapshot, space, |chunk| chunks.occurs(kind, chunk))?;
         let tables = vectors.chunks.iter().filter(|chunk| chunks.tables.contains(chunk.0)).count();
-        let pruning = Pruning {
-            pairs: match kind {
-                PairKind::TableDocument => Population::Across(tables),
-                PairKind::DocumentDocument | PairKind::TableTable => Population::All,
-            },
-            percentile: rules.percentile_of(kind),
-            top_m: rules.top_m,
-        };
+        let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
+        let pruning = rules.pruning(kind, pairs);
         let ranks = key_ranks(snapshot, &vectors.chunks, |chunk| {
             kind == PairKind::TableDocument && !chunks.tables.contains(chunk.0)
         })?;
@@ -78,28 +80,46 @@ impl Task<'_> {
 
     /// Prunes all pairs of a kind; where there are edges with the same rules that can be followed, only those of what changed
     /// since.
-    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
+    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<(EdgesData, Option<Similarities>), Fault> {
         let Self { snapshot, space, rules, control, .. } = *self;
         let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
         let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
         let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
         let followed = former.map_or(Ok(None), |former| vectors.followed(former, &follow))?;
-        let (set, reserve) = if let Some(built) = followed {
-            built
+        let (set, reserve, similarities) = if let Some((set, reserve)) = followed {
+            (set, reserve, None)
         } else {
             let Vectors { matrix, dimensions, .. } = &vectors;
-            edges::build(matrix, *dimensions, &ranks, pruning, &identity, self.unfinished, control)?
+            let (set, reserve, similarities) =
+                edges::build(matrix, *dimensions, &ranks, pruning, &identity, self.unfinished, control)?;
+            (set, reserve, Some(similarities))
         };
-        Ok(EdgesData {
+        let set = match rules.shared.zip(self.mentioned) {
+            Some((shared, mentioned)) => {
+                let mentions = (&mentioned.rare(&vectors.chunks, shared), shared.top_m);
+                set.with_shared(&edges::shared(
+                    &vectors.matrix,
+                    vectors.dimensions,
+                    &ranks,
+                    pruning.pairs,
+                    mentions,
+                    control,
+                )?)
+            }
+            None => set,
+        };
+        let data = EdgesData {
             space: space.to_owned(),
             settings: rules.settings(),
             kind,
             report: report(&set.report, kind, tables, pruning),
             edges: vectors.by_chunk(&set),
+            origins: set.origins,
             reserve: vectors.recorded(&reserve),
             chunks_end: chunks_end(snapshot),
-        })
+        };
+        Ok((data, similarities))
     }
 }
 
@@ -136,7 +156,19 @@ fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) 
         components: report.components,
         kind: kind.number(),
         tables: tables as u64,
+        shared: report.shared,
+        cap: 0,
+        nearest: 0,
+        least: 0,
+        shared_chunks: 0,
+        shared_top_m: 0,
+        weighted: 0,
     }
+}
+
+/// Where signals beside the similarity take part. This version computes none, so rules that ask for any make no edges.
+fn composed(rules: &EdgeRules) -> Result<(), RulesError> {
+    if rules.signals.is_empty() { Ok(()) } else { Err(RulesError::Signals) }
 }
 
 /// The chunks that have a vector of a space.

@@ -2,15 +2,18 @@
 
 mod edges;
 mod links;
+mod mentions;
 mod tiles;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::{EdgeRules, Forgotten, Unfinished};
+use crate::index::edges::{EdgeRules, Forgotten, Similarities, Unfinished};
 use crate::planted::{Planted, planted};
 pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
+use crate::project::mentions::Mentioned;
 pub use crate::project::tiles::UnfinishedEdges;
+use crate::projection::LinksData;
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
 use hedgerow_format::edges::PairKind;
@@ -27,22 +30,23 @@ impl Store {
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn refresh(&self, control: &dyn Control) -> Result<(), CommitError> {
         let snapshot = self.snapshot();
-        let facts = snapshot.manifest().facts;
         let mut projected = Vec::new();
-        let is_behind = |made: u64| made != facts && !planted(Planted::StaleBelieved);
-        if snapshot.links().is_none_or(|links| is_behind(links.entry().facts)) {
-            let earlier = self.linked();
-            let links = links::build(&snapshot, earlier.as_deref(), control)?;
-            projected.push(Projected::Links(Box::new(links)));
-        }
+        let links = self.links_behind(&snapshot, control)?;
         let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
         let entries = snapshot.manifest().projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
-        let behind = entries.filter(|entry| is_behind(entry.facts) || !sound.contains(&entry.file.number));
+        let behind = entries.filter(|entry| is_behind(&snapshot, entry.facts) || !sound.contains(&entry.file.number));
         let behind: BTreeSet<&str> = behind.map(|entry| entry.space.as_str()).collect();
-        for (space, rules) in snapshot.edge_rules().iter().filter(|(space, _)| behind.contains(space.as_str())) {
-            let task = Task { snapshot: &snapshot, space, rules, follow: true, unfinished: &Forgotten, control };
-            projected.push(Projected::Edges(task.build()?));
+        let mut rules = snapshot.edge_rules();
+        rules.retain(|space, _| behind.contains(space.as_str()));
+        let mentioned = mentioned(&snapshot, links.as_deref(), rules.values())?;
+        for (space, rules) in &rules {
+            let mentioned = mentioned.as_ref();
+            let task =
+                Task { snapshot: &snapshot, space, rules, follow: true, unfinished: &Forgotten, mentioned, control };
+            let kinds = task.build()?.into_iter().map(|(data, _)| data).collect();
+            projected.push(Projected::Edges(kinds));
         }
+        projected.splice(..0, links.map(Projected::Links));
         if projected.is_empty() {
             return Ok(());
         }
@@ -50,7 +54,7 @@ impl Store {
     }
 
     /// Builds the similarity edges of a space, in place of those that it has, and tells of each kind of pairs that it has;
-    /// of pairs without a table always.
+    /// of pairs without a table always. Where rules are about shared entities, brings the links in step as well.
     ///
     /// Compares all pairs: n² / 2 inner products for n vectors, on all threads; memory is the vectors and
     /// 8 · n · `top_m` bytes, and 16 MiB a thread.
@@ -91,11 +95,49 @@ impl Store {
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
         let snapshot = self.snapshot();
         has_space(&snapshot, space)?;
-        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, control };
-        let kinds = task.build()?;
-        let built = kinds.iter().map(|data| EdgesBuilt { kind: data.kind, report: data.report }).collect();
-        self.commit_projections(&snapshot, &[Projected::Edges(kinds)])?;
+        let links = if rules.shared.is_some() { self.links_behind(&snapshot, control)? } else { None };
+        let mentioned = mentioned(&snapshot, links.as_deref(), std::iter::once(rules))?;
+        let mentioned = mentioned.as_ref();
+        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, control };
+        let (mut kinds, mut built) = (Vec::new(), Vec::new());
+        for (data, similarities) in task.build()? {
+            let similarities = similarities.unwrap_or_default();
+            built.push(EdgesBuilt { kind: data.kind, report: data.report, similarities });
+            kinds.push(data);
+        }
+        let projected: Vec<Projected> =
+            links.map(Projected::Links).into_iter().chain([Projected::Edges(kinds)]).collect();
+        self.commit_projections(&snapshot, &projected)?;
         Ok(built)
+    }
+
+    /// New links, where those of a snapshot are not in step or can't be read.
+    fn links_behind(&self, snapshot: &Snapshot, control: &dyn Control) -> Result<Option<Box<LinksData>>, CommitError> {
+        if snapshot.links().is_some_and(|links| !is_behind(snapshot, links.entry().facts)) {
+            return Ok(None);
+        }
+        let links = links::build(snapshot, self.linked().as_deref(), control)?;
+        Ok(Some(Box::new(links)))
+    }
+}
+
+fn is_behind(snapshot: &Snapshot, facts: u64) -> bool {
+    facts != snapshot.manifest().facts && !planted(Planted::StaleBelieved)
+}
+
+/// What chunks mention, by links that are about to be committed or else by those that are in step, if any rules ask for it.
+fn mentioned<'r>(
+    snapshot: &Snapshot,
+    links: Option<&LinksData>,
+    mut rules: impl Iterator<Item = &'r EdgeRules>,
+) -> Result<Option<Mentioned>, CommitError> {
+    if rules.all(|rules| rules.shared.is_none()) {
+        return Ok(None);
+    }
+    match (links, snapshot.links()) {
+        (Some(links), _) => Ok(Some(Mentioned::made(snapshot, links)?)),
+        (None, Some(links)) => Ok(Some(Mentioned::open(snapshot, links)?)),
+        (None, None) => Ok(None),
     }
 }
 
@@ -109,13 +151,15 @@ fn has_space(snapshot: &Snapshot, space: &str) -> Result<(), EdgeError> {
 }
 
 /// The edges of one kind of pairs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EdgesBuilt {
     /// The kind.
     pub kind: PairKind,
     /// What became of all pairs of the kind.
     pub report: EdgeReport,
+    /// How similar they are.
+    pub similarities: Similarities,
 }
 
 /// Why a projection was not made.

@@ -27,7 +27,8 @@ impl Store {
         }
         let snapshot = self.snapshot();
         has_space(&snapshot, space)?;
-        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished: &Forgotten, control };
+        let task =
+            Task { snapshot: &snapshot, space, rules, follow: false, unfinished: &Forgotten, mentioned: None, control };
         Ok(task.tiles(share)?)
     }
 

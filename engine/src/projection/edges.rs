@@ -1,13 +1,15 @@
 //! The edges projection: chunk pairs of one vector space and kind whose similarity survived pruning.
 
 use crate::error::Damage;
+use crate::index::edges::image;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
-use hedgerow_format::manifest::EdgeSettings;
+use hedgerow_format::manifest::{EdgeSettings, EdgeSignal};
 use hedgerow_format::projection::{
-    EdgeCount, EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare, edges_findings, validate_edges,
+    EdgeCount, EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSignalRow, EdgeSpare, edge_origins, edges_findings,
+    validate_edges,
 };
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{ChunkId, FormatError, Record, Rows, TextRef};
@@ -39,6 +41,8 @@ pub struct EdgesData {
     pub report: EdgeReportRow,
     /// Both directions of every edge, sorted: chunk, chunk, similarity.
     pub edges: Vec<(u32, u32, f32)>,
+    /// Which rules made each of these; empty where all are edges by similarity.
+    pub origins: Vec<u8>,
     /// What following the edges needs; without rows where nothing follows them.
     pub reserve: EdgesReserve,
     /// One above the highest chunk id.
@@ -136,6 +140,59 @@ impl Edges {
         Ok(targets.position_of(other.0).and_then(|position| weights.get(position)).map(f32::from_bits))
     }
 
+    /// How many pairs of the kind were less similar when the edges were made, where that was counted: near the threshold.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn below(&self, similarity: f32) -> Result<Option<u64>, Damage> {
+        let place = |error| self.file.damage(error);
+        let starts: Rows<'_, EdgeReserveRow> = self.file.rows(SectionKind::EdgeReserve).map_err(place)?;
+        let counts: Rows<'_, EdgeCount> = self.file.rows(SectionKind::EdgeCounts).map_err(place)?;
+        let Some(start) = starts.get(0) else { return Ok(None) };
+        let over = image(similarity).checked_sub(start.low).and_then(|over| usize::try_from(over).ok());
+        let Some(over) = over.filter(|over| *over < counts.len()) else { return Ok(None) };
+        Ok(Some(counts.iter().take(over).fold(start.below, |below, count| below.saturating_add(count.pairs))))
+    }
+
+    /// Which rules made an edge between two chunks, bits of [`edge_origins`]; none where there is no edge.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn origins(&self, chunk: ChunkId, other: ChunkId) -> Result<Option<u8>, Damage> {
+        let place = |error| self.file.damage(error);
+        let range = self.file.u32s(SectionKind::EdgeOffsets).map_err(place)?.row(chunk.index());
+        let targets = self.file.u32s(SectionKind::EdgeTargets).map_err(place)?.slice(range.clone());
+        let origins = self.file.section(SectionKind::EdgeOrigins).map_err(place)?;
+        let Some(position) = targets.position_of(other.0) else { return Ok(None) };
+        let origin = origins.get(range).and_then(|origins| origins.get(position));
+        Ok(Some(origin.copied().unwrap_or(edge_origins::SIMILARITY)))
+    }
+
+    /// The settings that the report tells, where those of one kind stand for all; a manifest has them of all kinds.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn reported_settings(&self) -> Result<EdgeSettings, Damage> {
+        let place = |error| self.file.damage(error);
+        let report = self.report()?;
+        let signals: Rows<'_, EdgeSignalRow> = self.file.rows(SectionKind::EdgeSignals).map_err(place)?;
+        let signal = |EdgeSignalRow { what, percentile, weight, space }: EdgeSignalRow| {
+            let space = self.file.string(space).map_err(place)?.to_owned();
+            Ok(EdgeSignal { what, percentile, weight, space })
+        };
+        Ok(EdgeSettings {
+            percentiles: [report.percentile_thousandths; 3],
+            top_m: report.top_m,
+            cap: report.cap,
+            nearest: report.nearest,
+            least: report.least,
+            shared_chunks: report.shared_chunks,
+            shared_top_m: report.shared_top_m,
+            weighted: report.weighted,
+            signals: signals.iter().map(signal).collect::<Result<_, Damage>>()?,
+        })
+    }
+
     /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.
     #[must_use]
     pub fn findings(&self) -> Vec<FormatError> {
@@ -163,6 +220,11 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     let mut file = FileBuilder::new(out, identity)?;
     let mut strings = Strings::default();
     let space: TextRef = strings.place(&data.space).map_err(invalid)?;
+    let mut signals = Vec::new();
+    for EdgeSignal { what, percentile, weight, space } in &data.settings.signals {
+        let space = strings.place(space).map_err(invalid)?;
+        signals.push(EdgeSignalRow { what: *what, percentile: *percentile, weight: *weight, space });
+    }
     file.section(SectionKind::Strings, &strings.into_bytes())?;
     let pairs: Vec<(u32, u32)> = data.edges.iter().map(|edge| (edge.0, edge.1)).collect();
     let rows = usize::try_from(data.chunks_end).unwrap_or(usize::MAX);
@@ -172,7 +234,7 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     let weights: Vec<u8> = data.edges.iter().flat_map(|edge| edge.2.to_le_bytes()).collect();
     file.section(SectionKind::EdgeWeights, &weights)?;
     let mut report = Vec::new();
-    EdgeReportRow { space, ..data.report }.encode(&mut report);
+    told(data, space).encode(&mut report);
     file.section(SectionKind::EdgeReport, &report)?;
     let EdgesReserve { rows, spares, counts, start } = &data.reserve;
     let counts: Vec<EdgeCount> = counts.iter().map(|pairs| EdgeCount { pairs: *pairs }).collect();
@@ -180,7 +242,16 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     file.section(SectionKind::EdgeSpares, &encoded(spares))?;
     file.section(SectionKind::EdgeCounts, &encoded(&counts))?;
     file.section(SectionKind::EdgeReserve, &encoded(start.as_slice()))?;
+    file.section(SectionKind::EdgeOrigins, &data.origins)?;
+    file.section(SectionKind::EdgeSignals, &encoded(&signals))?;
     file.finish()
+}
+
+/// The report with the settings in it.
+fn told(data: &EdgesData, space: TextRef) -> EdgeReportRow {
+    let EdgeSettings { percentiles: _, top_m, cap, nearest, least, shared_chunks, shared_top_m, weighted, signals: _ } =
+        data.settings;
+    EdgeReportRow { space, top_m, cap, nearest, least, shared_chunks, shared_top_m, weighted, ..data.report }
 }
 
 fn encoded<R: Record>(records: &[R]) -> Vec<u8> {

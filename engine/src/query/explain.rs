@@ -1,9 +1,13 @@
 //! Explain: why a similarity edge between two chunks is there, or is not.
 
 use crate::error::QueryError;
+use crate::index::control::{Cancelled, Control};
+use crate::index::edges::{Cap, EdgeRules, Population, below};
+use crate::index::guard::Guard;
 use crate::query::legs::Vectors;
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::edges::PairKind;
+use hedgerow_format::projection::edge_origins;
 use hedgerow_format::{ChunkId, EntitySlot, Key};
 use std::collections::BTreeSet;
 
@@ -22,31 +26,37 @@ pub struct Explanation {
     /// The place of the second among these partners of the first, from 1, and of the first among those of the second; among
     /// equals the first by document key and ordinal comes first.
     pub ranks: Option<[usize; 2]>,
-    /// How the edges of the space were made; none where it has none.
+    /// Pairs of this kind in the space, and how many of them are less similar; none where one has no vector.
+    pub pairs: Option<(u64, u64)>,
+    /// How the edges of this kind were made; none where the space has none.
     pub rules: Option<EdgeRule>,
     /// The edge's weight, if there is an edge.
     pub edge: Option<f32>,
-    /// What decided.
+    /// Whether the edge is one by similarity.
+    pub by_similarity: bool,
+    /// Whether the edge is one for entities that both mention.
+    pub by_entities: bool,
+    /// What decided whether it is an edge by similarity.
     pub reason: Reason,
     /// Entities that both mention, those of fewest chunks first: name, and how many chunks mention it.
     pub shared: Vec<(String, usize)>,
 }
 
 /// The rules that edges of a kind were made by, and the threshold that came of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EdgeRule {
-    /// Share of pairs below the threshold, in thousandths of a per cent.
+    /// Share of pairs of the kind below the threshold, in thousandths of a per cent.
     pub percentile: u32,
-    /// How many partners each chunk may choose.
-    pub top_m: u32,
+    /// The rules.
+    pub rules: EdgeRules,
     /// The similarity from which on pairs pass.
     pub threshold: f32,
     /// Whether the edges are in step with what is live; if not, ranks are those of now and the edge is of then.
     pub in_step: bool,
 }
 
-/// Why there is an edge, or none.
+/// Why there is an edge by similarity, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -56,8 +66,14 @@ pub enum Reason {
     NotBuilt,
     /// It is below the threshold.
     BelowThreshold,
+    /// It is below the least similarity.
+    BelowLeast,
+    /// It passes, and neither is among the nearest of the other.
+    NotNearest,
     /// It passes, and neither is among the top of the other.
     NotChosen,
+    /// It passes, and only one is among the top of the other where both must be.
+    ChosenByOne,
     /// The first chose the second.
     ChosenByFirst,
     /// The second chose the first.
@@ -74,6 +90,9 @@ impl Reason {
             Self::NoVector => "one of them has no vector in the space",
             Self::NotBuilt => "the space has no edges: `hedgerow edges` builds them",
             Self::BelowThreshold => "it is below the threshold",
+            Self::BelowLeast => "it is below the least similarity that an edge may have",
+            Self::NotNearest => "neither is among the nearest of the other",
+            Self::ChosenByOne => "only one of them is among the top of the other, and both must be",
             Self::NotChosen => "it passes the threshold, and neither is among the top of the other",
             Self::ChosenByFirst => "the second is among the top of the first",
             Self::ChosenBySecond => "the first is among the top of the second",
@@ -101,26 +120,40 @@ impl Bounded<'_> {
             let (ranks, partners) = ranked.unzip();
             let chunks = vectors.len();
             let edges = self.edges().find(|edges| edges.space() == space && edges.kind() == kind);
-            let (mut rules, mut edge) = (None, None);
+            let (mut rules, mut edge, mut origins) = (None, None, 0);
             if let Some(edges) = edges {
                 let (entry, report) = (edges.entry(), edges.report()?);
                 rules = Some(EdgeRule {
                     percentile: report.percentile_thousandths,
-                    top_m: report.top_m,
+                    rules: EdgeRules::of(&entry.settings),
                     threshold: report.threshold,
                     in_step: entry.facts == self.manifest().facts,
                 });
                 edge = edges.weight(pair[0], pair[1])?;
+                origins = edges.origins(pair[0], pair[1])?.unwrap_or(0);
             }
-            let reason = reason(similarity, ranks, rules);
+            let in_step = rules.as_ref().is_some_and(|rules| rules.in_step);
+            let pairs = match similarity {
+                Some(similarity) => {
+                    let known = edges.filter(|_| in_step).map_or(Ok(None), |edges| edges.below(similarity))?;
+                    Some(self.below(kind, &vectors, similarity, known)?)
+                }
+                None => None,
+            };
+            let [by_similarity, by_entities] =
+                [edge_origins::SIMILARITY, edge_origins::SHARED].map(|origin| origins & origin != 0);
+            let reason = reason(similarity, ranks, rules.as_ref(), in_step && by_similarity);
             Ok(Explanation {
                 similarity,
                 kind,
                 chunks,
                 partners,
                 ranks,
+                pairs,
                 rules,
                 edge,
+                by_similarity,
+                by_entities,
                 reason,
                 shared: self.shared(pair)?,
             })
@@ -165,6 +198,40 @@ impl Bounded<'_> {
         Ok(Some((similarity, (ranks, partners))))
     }
 
+    /// How many pairs of a kind there are, and how many are less similar; where that is not known, all are compared.
+    fn below(
+        &self,
+        kind: PairKind,
+        vectors: &Vectors<'_>,
+        similarity: f32,
+        known: Option<u64>,
+    ) -> Result<(u64, u64), QueryError> {
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut pace = self.guard.pace();
+        self.guard.hold::<ChunkId>(vectors.len())?;
+        for chunk in vectors.chunks() {
+            pace.step()?;
+            sides[usize::from(!self.chunk(chunk)?.is_table())].push(chunk);
+        }
+        let [tables, others] = sides;
+        let (first, all) = (tables.len(), tables.len() + others.len());
+        let pairs = kind.pairs(all as u64, first as u64);
+        if let Some(known) = known {
+            return Ok((pairs, known));
+        }
+        let (rows, population) = match kind {
+            PairKind::DocumentDocument => (others, Population::All),
+            PairKind::TableTable => (tables, Population::All),
+            PairKind::TableDocument => ([tables, others].concat(), Population::Across(first)),
+        };
+        let matrix = vectors.matrix(self, &rows)?;
+        let dimensions = matrix.len().checked_div(rows.len()).unwrap_or(0);
+        match below(&matrix, dimensions, population, similarity, &Polled(&self.guard)) {
+            Ok(below) => Ok((pairs, below)),
+            Err(Cancelled) => Err(self.guard.poll().err().unwrap_or(QueryError::Cancelled)),
+        }
+    }
+
     /// What orders chunks that are equally similar.
     fn place(&self, chunk: ChunkId) -> Result<(Key, u32), QueryError> {
         let chunk = self.chunk(chunk)?;
@@ -186,16 +253,41 @@ impl Bounded<'_> {
     }
 }
 
-fn reason(similarity: Option<f32>, ranks: Option<[usize; 2]>, rules: Option<EdgeRule>) -> Reason {
+/// A computation under the limits of a query.
+struct Polled<'g>(&'g Guard<'g>);
+
+impl Control for Polled<'_> {
+    fn advance(&self, _: u64, _: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.poll().is_err()
+    }
+}
+
+/// What decided; `stands` says that it is an edge by similarity as things are now.
+fn reason(similarity: Option<f32>, ranks: Option<[usize; 2]>, rules: Option<&EdgeRule>, stands: bool) -> Reason {
     let Some((similarity, ranks)) = similarity.zip(ranks) else { return Reason::NoVector };
-    let Some(rules) = rules else { return Reason::NotBuilt };
-    if similarity < rules.threshold {
+    let Some(EdgeRule { rules, threshold, .. }) = rules else { return Reason::NotBuilt };
+    if similarity < *threshold {
         return Reason::BelowThreshold;
     }
-    match ranks.map(|rank| rank <= rules.top_m as usize) {
-        [true, true] => Reason::ChosenByBoth,
-        [true, false] => Reason::ChosenByFirst,
-        [false, true] => Reason::ChosenBySecond,
-        [false, false] => Reason::NotChosen,
+    if rules.least.is_some_and(|least| similarity < least) {
+        return Reason::BelowLeast;
+    }
+    let within = |most: u32| ranks.map(|rank| rank <= most as usize);
+    // Each end may choose whom it has among its nearest; with fewer nearest than choices it chooses all of them.
+    let chosen = match rules.nearest.filter(|nearest| *nearest < rules.top_m) {
+        Some(nearest) if within(nearest) == [false, false] => return Reason::NotNearest,
+        Some(nearest) if rules.cap == Cap::Either => within(nearest),
+        _ => within(rules.top_m),
+    };
+    match (rules.cap, chosen) {
+        // Candidates are fewer than partners, so that a choice may reach beyond the first of these.
+        (Cap::Both, _) if stands => Reason::ChosenByBoth,
+        (_, [true, true]) => Reason::ChosenByBoth,
+        (_, [false, false]) => Reason::NotChosen,
+        (Cap::Both, _) => Reason::ChosenByOne,
+        (Cap::Either, [true, false]) => Reason::ChosenByFirst,
+        (Cap::Either, [false, true]) => Reason::ChosenBySecond,
     }
 }

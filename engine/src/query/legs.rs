@@ -261,6 +261,25 @@ impl<'s> Vectors<'s> {
         self.rows.len()
     }
 
+    /// The chunks that have one, ascending.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkId> {
+        self.rows.iter().map(|(chunk, _)| *chunk)
+    }
+
+    /// The components of some chunks' vectors, row after row; counts as much again for what is made of them.
+    pub(super) fn matrix(&self, bounded: &Bounded<'_>, chunks: &[ChunkId]) -> Result<Vec<f32>, QueryError> {
+        let dimensions = self.rows.first().map_or(0, |(_, row)| row.len() / size_of::<f32>());
+        bounded.guard.hold::<[f32; 2]>(chunks.len().saturating_mul(dimensions))?;
+        let mut matrix = Vec::with_capacity(chunks.len().saturating_mul(dimensions));
+        let mut pace = bounded.guard.pace();
+        for chunk in chunks {
+            pace.step()?;
+            let row = self.row(*chunk).unwrap_or_default();
+            matrix.extend(row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        }
+        Ok(matrix)
+    }
+
     fn row(&self, chunk: ChunkId) -> Option<&'s [u8]> {
         self.rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok().map(|row| self.rows[row].1)
     }

@@ -2,7 +2,7 @@
 
 use crate::checks::image::Image;
 use crate::checks::input::Input;
-use hedgerow_format::manifest::{EdgeSettings, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
+use hedgerow_format::manifest::{EdgeSettings, EdgeSignal, FileEntry, Manifest, ProjectionEntry, SegmentEntry};
 
 /// What is read is written so that it reads the same; what can be written can be read or breaks a numbered rule.
 pub fn check(bytes: &[u8]) {
@@ -65,7 +65,24 @@ fn made(bytes: &[u8]) -> Manifest {
 
 /// Settings that are mostly within their limits.
 fn settings(input: &mut Input<'_>) -> EdgeSettings {
-    EdgeSettings { percentiles: [(); 3].map(|()| u32::from(input.short()) * 2), top_m: u32::from(input.short() % 1100) }
+    EdgeSettings {
+        percentiles: [(); 3].map(|()| u32::from(input.short()) * 2),
+        top_m: u32::from(input.short() % 1100),
+        cap: u32::from(input.byte() % 3),
+        nearest: u32::from(input.short() % 1100),
+        least: input.word(),
+        shared_chunks: u32::from(input.short() % 1100),
+        shared_top_m: u32::from(input.short() % 1100),
+        weighted: u32::from(input.byte() % 3),
+        signals: (0..input.byte() % 3)
+            .map(|_| EdgeSignal {
+                what: u32::from(input.byte() % 7),
+                percentile: u32::from(input.short()) * 2,
+                weight: input.word() >> 11,
+                space: input.text(),
+            })
+            .collect(),
+    }
 }
 
 /// Manifests of two small stores.

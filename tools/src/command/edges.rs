@@ -1,10 +1,12 @@
 //! `hedgerow edges`: similarity edges between chunks, exact and pruned.
 
+mod signals;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hedgerow::{EdgeRules, EdgesBuilt, PairKind, Snapshot, Store};
+use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot, Store};
 use serde::Serialize;
 
 use crate::command::render::layout::{decimal, grouped};
@@ -17,7 +19,7 @@ use crate::session::Session;
 #[command(after_help = "\
 All pairs of chunks are compared. There are three kinds of them: document-document (neither chunk is a table), table-table \
 and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
-of either chunk, counted for each kind apart. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
+of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
 
 Example:
   hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8")]
@@ -33,9 +35,36 @@ pub struct Args {
     /// How many partners of each kind a chunk may choose
     #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     top_m: u32,
+    /// Whose choice a pair needs
+    #[arg(long, value_enum, default_value_t = CapName::Either)]
+    cap: CapName,
+    /// Only pairs of which one is among so many nearest of the other are candidates [default: all pairs]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nearest: Option<u32>,
+    /// Similarity that a pair must have at least, beside the threshold
+    #[arg(long, value_name = "S", value_parser = least, allow_negative_numbers = true)]
+    least: Option<f32>,
+    /// Entities that at most DF chunks mention join them whatever their similarity, each with M partners at most [M: 16]
+    #[arg(long, value_name = "DF[:M]", value_parser = shared_entities)]
+    shared_entities: Option<(u32, u32)>,
+    /// Another signal: content, vectors:SPACE, entities, rare-entities, columns or words; with a weight and a percentile
+    #[arg(long = "signal", value_name = "WHAT[=WEIGHT][@P]", value_parser = signals::signal)]
+    signals: Vec<Signal>,
+    /// Add signals by their weights instead of asking that all agree
+    #[arg(long)]
+    weighted: bool,
     /// Vector space [default: the only one]
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
+}
+
+/// Whose choice a pair needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CapName {
+    /// That of either chunk
+    Either,
+    /// That of both
+    Both,
 }
 
 /// Runs the command.
@@ -64,7 +93,14 @@ impl Args {
             self.kind_percentiles.iter().rev().find(|(other, _)| *other == kind).map(|(_, percentile)| *percentile)
         };
         let percentile = of(PairKind::DocumentDocument).unwrap_or(self.percentile);
+        let (chunks_max, top_m) = self.shared_entities.unwrap_or_default();
         EdgeRules {
+            cap: if self.cap == CapName::Both { Cap::Both } else { Cap::Either },
+            nearest: self.nearest,
+            least: self.least,
+            shared: self.shared_entities.map(|_| Shared { chunks_max, top_m }),
+            signals: self.signals.clone(),
+            weighted: self.weighted,
             percentile_tables: Some(of(PairKind::TableTable).unwrap_or(self.percentile)),
             percentile_across: Some(of(PairKind::TableDocument).unwrap_or(self.percentile)),
             ..EdgeRules::new(percentile, self.top_m)
@@ -76,10 +112,42 @@ impl Args {
 #[derive(Debug, Serialize)]
 struct Built {
     space: String,
-    top_m: u32,
+    #[serde(flatten)]
+    rules: RulesTold,
     kinds: Vec<OfKind>,
     seconds: f64,
     pairs_per_s: f64,
+}
+
+/// Rules as `--json` prints them, percentiles apart.
+#[derive(Debug, Serialize)]
+pub struct RulesTold {
+    /// How many partners a chunk chooses.
+    pub top_m: u32,
+    /// Whose choice a pair needs.
+    pub cap: &'static str,
+    /// How many of the nearest are candidates.
+    pub nearest: Option<u32>,
+    /// The least similarity.
+    pub least: Option<f32>,
+    /// Chunks that may mention an entity that joins.
+    pub shared_chunks_max: Option<u32>,
+    /// How many partners a chunk chooses for entities.
+    pub shared_top_m: Option<u32>,
+}
+
+impl RulesTold {
+    /// What is told of rules.
+    pub fn of(rules: &EdgeRules) -> Self {
+        Self {
+            top_m: rules.top_m,
+            cap: if rules.cap == Cap::Both { "both" } else { "either" },
+            nearest: rules.nearest,
+            least: rules.least,
+            shared_chunks_max: rules.shared.map(|shared| shared.chunks_max),
+            shared_top_m: rules.shared.map(|shared| shared.top_m),
+        }
+    }
 }
 
 /// The edges of one kind of pairs.
@@ -93,9 +161,21 @@ struct OfKind {
     threshold: f32,
     passed: u64,
     kept: u64,
+    shared: u64,
     degree_mean: f64,
     degree_max: u32,
     components: u32,
+    similarities: Spread,
+}
+
+/// How similar pairs are.
+#[derive(Debug, Serialize)]
+struct Spread {
+    low: f32,
+    high: f32,
+    counts: Vec<u64>,
+    /// Whether `counts` are of all pairs or of a sample.
+    of: &'static str,
 }
 
 impl Built {
@@ -104,7 +184,7 @@ impl Built {
         let pairs: u64 = built.iter().map(|built| built.report.pairs).sum();
         Self {
             space,
-            top_m: rules.top_m,
+            rules: RulesTold::of(rules),
             kinds: built.iter().map(OfKind::of).collect(),
             seconds,
             pairs_per_s: pairs as f64 / seconds,
@@ -125,11 +205,31 @@ impl OfKind {
             threshold: report.threshold,
             passed: report.passed,
             kept: report.kept,
+            shared: report.shared,
             degree_mean: (report.kept * 2) as f64 / report.rows.max(1) as f64,
             degree_max: report.degree_max,
             components: report.components,
+            similarities: Spread {
+                low: built.similarities.low,
+                high: built.similarities.high,
+                counts: built.similarities.counts.clone(),
+                of: if built.similarities.all { "all pairs" } else { "a sample" },
+            },
         }
     }
+}
+
+/// Reads a similarity.
+fn least(text: &str) -> Result<f32, String> {
+    let number = text.parse::<f32>().ok().filter(|number| (-1.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a number from -1 to 1, such as 0.3".to_owned())
+}
+
+/// Reads how many chunks may mention an entity, and how many partners they may choose for it.
+fn shared_entities(text: &str) -> Result<(u32, u32), String> {
+    let (chunks, partners) = text.split_once(':').unwrap_or((text, "16"));
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| (1..=1024).contains(number));
+    number(chunks).zip(number(partners)).ok_or_else(|| "expected DF or DF:M, each 1 to 1024, such as 20:8".to_owned())
 }
 
 /// Reads a kind of pairs and its percentile.
@@ -187,15 +287,51 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
             ("pairs", grouped(kind.pairs)),
             ("threshold", format!("{}: {percentile}", decimal(kind.threshold, 4))),
             ("passed", grouped(kind.passed)),
-            ("kept", format!("{}: among the top {} of either chunk", grouped(kind.kept), built.top_m)),
+            ("kept", kept(kind, &built.rules)),
             ("degree", format!("{:.1} on average, {} at most", kind.degree_mean, grouped(kind.degree_max.into()))),
             ("components", grouped(kind.components.into())),
         ] {
             field(out, name, &value)?;
         }
+        spread(out, kind)?;
     }
     rule(out, "all")?;
     field(out, "time", &format!("{:.1} s, {:.0} million pairs/s", built.seconds, built.pairs_per_s / 1e6))
+}
+
+/// Draws how similar pairs are, a bar a range, and marks the one with the threshold.
+fn spread(out: &mut dyn Write, kind: &OfKind) -> io::Result<()> {
+    let Spread { low, high, counts, of } = &kind.similarities;
+    let (most, pairs) = (counts.iter().copied().max().unwrap_or(0), counts.iter().sum::<u64>());
+    if most == 0 {
+        return Ok(());
+    }
+    field(out, "spread", &format!("similarities of {of}, by codes of eight bits: {} counted", grouped(pairs)))?;
+    #[expect(clippy::cast_precision_loss, reason = "they are few")]
+    let bound = |place: usize| low + (high - low) * place as f32 / counts.len() as f32;
+    for (place, count) in counts.iter().enumerate() {
+        // What is not nothing is seen.
+        let length = count.saturating_mul(BAR_COLUMNS).div_ceil(most);
+        let bar = "█".repeat(usize::try_from(length).unwrap_or(0));
+        let has_threshold = (bound(place)..bound(place + 1)).contains(&kind.threshold);
+        let mark = if has_threshold { " ← threshold" } else { "" };
+        writeln!(out, "  {:>9} {bar} {}{mark}", decimal(bound(place), 3), grouped(*count))?;
+    }
+    Ok(())
+}
+
+/// Length of the longest bar.
+const BAR_COLUMNS: u64 = 40;
+
+fn kept(kind: &OfKind, rules: &RulesTold) -> String {
+    let ends = if rules.cap == "both" { "both chunks" } else { "either chunk" };
+    let near = rules.nearest.map_or_else(String::new, |nearest| format!(", of the {nearest} nearest"));
+    let least = rules.least.map_or_else(String::new, |least| format!(", at least {}", decimal(least, 4)));
+    let shared = match rules.shared_chunks_max {
+        Some(_) => format!("; {} of them only for shared entities", grouped(kind.shared)),
+        None => String::new(),
+    };
+    format!("{}: among the top {} of {ends}{near}{least}{shared}", grouped(kind.kept), rules.top_m)
 }
 
 fn chunks(kind: &OfKind) -> String {
@@ -207,7 +343,7 @@ fn chunks(kind: &OfKind) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::command::edges::{kind_percentile, percentile};
+    use crate::command::edges::{kind_percentile, least, percentile, shared_entities};
     use hedgerow::PairKind;
 
     #[test]
@@ -234,5 +370,15 @@ mod tests {
         for text in ["", "table-table", "=5", "table=5", "table-table=", "table-table=101", "document-table=5"] {
             assert!(kind_percentile(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_least_similarity_and_shared_entities_are_bounded() {
+        assert_eq!((least("0.3"), least("-1")), (Ok(0.3), Ok(-1.0)));
+        assert_eq!((shared_entities("20"), shared_entities("20:8")), (Ok((20, 16)), Ok((20, 8))));
+        assert!(["", "nan", "inf", "1.1", "x"].iter().all(|text| least(text).is_err()));
+        assert!(
+            ["", "0", "1025", "5:", "5:0", "5:1025", "-1", "5:5:5"].iter().all(|text| shared_entities(text).is_err())
+        );
     }
 }

@@ -7,7 +7,7 @@ use hedgerow::{ChunkId, Explanation, Node};
 use serde::Serialize;
 
 use crate::command::bounds::Bounds;
-use crate::command::edges::only_space;
+use crate::command::edges::{RulesTold, only_space};
 use crate::command::find;
 use crate::command::render::field;
 use crate::command::render::layout::{decimal, grouped};
@@ -84,11 +84,16 @@ struct Told<'e> {
     partners: Option<[usize; 2]>,
     rank_of_second: Option<usize>,
     rank_of_first: Option<usize>,
+    pairs: Option<u64>,
+    pairs_below: Option<u64>,
+    percentile_of_pair: Option<f64>,
     percentile: Option<f64>,
-    top_m: Option<u32>,
     threshold: Option<f32>,
+    rules: Option<RulesTold>,
     in_step: Option<bool>,
     edge: Option<f32>,
+    by_similarity: bool,
+    by_entities: bool,
     reason: &'static str,
     shared: Vec<Shared<'e>>,
 }
@@ -102,7 +107,22 @@ struct Shared<'e> {
 impl<'e> Told<'e> {
     fn of(explained: &'e Explained, space: &'e str) -> Self {
         let Explained { first, second, explanation } = explained;
-        let Explanation { similarity, kind, chunks, partners, ranks, rules, edge, reason, shared, .. } = explanation;
+        let Explanation {
+            similarity,
+            kind,
+            chunks,
+            partners,
+            ranks,
+            pairs,
+            rules,
+            edge,
+            by_similarity,
+            by_entities,
+            reason,
+            shared,
+            ..
+        } = explanation;
+        let rules = rules.as_ref();
         Self {
             first,
             second,
@@ -113,43 +133,91 @@ impl<'e> Told<'e> {
             partners: *partners,
             rank_of_second: ranks.map(|ranks| ranks[0]),
             rank_of_first: ranks.map(|ranks| ranks[1]),
+            pairs: pairs.map(|pairs| pairs.0),
+            pairs_below: pairs.map(|pairs| pairs.1),
+            percentile_of_pair: pairs.map(|(pairs, below)| share(below, pairs)),
             percentile: rules.map(|rules| f64::from(rules.percentile) / 1000.0),
-            top_m: rules.map(|rules| rules.top_m),
             threshold: rules.map(|rules| rules.threshold),
+            rules: rules.map(|rules| RulesTold::of(&rules.rules)),
             in_step: rules.map(|rules| rules.in_step),
             edge: *edge,
+            by_similarity: *by_similarity,
+            by_entities: *by_entities,
             reason: reason.text(),
             shared: shared.iter().map(|(name, chunks)| Shared { name, chunks: *chunks }).collect(),
         }
     }
 }
 
+/// A share in per cent.
+#[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ pairs")]
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 * 100.0 / all.max(1) as f64
+}
+
 fn human(out: &mut dyn Write, told: &Told<'_>) -> io::Result<()> {
     field(out, "edge", &told.edge.map_or_else(|| "none".to_owned(), |weight| decimal(weight, 4)))?;
-    field(out, "because", told.reason)?;
+    let because = match (told.by_similarity, told.by_entities) {
+        (true, true) => format!("{}; and they share a rare entity", told.reason),
+        (false, true) => format!("they share a rare entity; by similarity there is none: {}", told.reason),
+        _ => told.reason.to_owned(),
+    };
+    field(out, "because", &because)?;
     if let Some(similarity) = told.similarity {
-        field(out, "similarity", &format!("{} in the space {}, {}", decimal(similarity, 4), told.space, told.kind))?;
-    }
-    if let (Some(threshold), Some(percentile)) = (told.threshold, told.percentile) {
-        let threshold = decimal(threshold, 4);
-        field(out, "threshold", &format!("{threshold}: {percentile} per cent of the pairs lie below it"))?;
-    }
-    let partners = told.partners.unwrap_or_default();
-    let top = told.top_m.map_or_else(String::new, |top| format!("; each chooses {top}"));
-    for (other, chunk, rank, of) in [
-        (told.second, told.first, told.rank_of_second, partners[0]),
-        (told.first, told.second, told.rank_of_first, partners[1]),
-    ] {
-        if let Some(rank) = rank {
-            let of = grouped(of as u64);
-            field(out, "rank", &format!("{other} is number {} of {of} for {chunk}{top}", grouped(rank as u64)))?;
+        let place = format!("in the space {}, {}", told.space, told.kind);
+        field(out, "similarity", &format!("{} {place}", decimal(similarity, 4)))?;
+        if let (Some(pairs), Some(below), Some(percentile)) = (told.pairs, told.pairs_below, told.percentile_of_pair) {
+            let of = format!("{} of {} pairs of this kind are less similar", grouped(below), grouped(pairs));
+            field(out, "percentile", &format!("{}: {of}", decimal(percentile, 3)))?;
         }
+    }
+    if let (Some(rules), Some(similarity)) = (&told.rules, told.similarity) {
+        verdicts(out, told, rules, similarity)?;
     }
     if told.in_step == Some(false) {
         field(out, "behind", "the edges were built before the last change: `hedgerow edges` brings them in step")?;
     }
     for Shared { name, chunks } in told.shared.iter().take(SHARED_MAX) {
-        field(out, "shared", &format!("{name}, which {} mention", grouped(*chunks as u64)))?;
+        let most = told.rules.as_ref().and_then(|rules| rules.shared_chunks_max);
+        let rare = match most {
+            Some(most) if *chunks as u64 <= u64::from(most) => "; rare",
+            _ => "",
+        };
+        field(out, "shared", &format!("{name}, which {} mention{rare}", grouped(*chunks as u64)))?;
+    }
+    Ok(())
+}
+
+/// What every rule says of a pair.
+fn verdicts(out: &mut dyn Write, told: &Told<'_>, rules: &RulesTold, similarity: f32) -> io::Result<()> {
+    let reached = |bar: f32| if similarity >= bar { "reached" } else { "not reached" };
+    if let (Some(threshold), Some(percentile)) = (told.threshold, told.percentile) {
+        let below = format!("{percentile} per cent of the pairs lie below it");
+        field(out, "threshold", &format!("{}, {}: {below}", decimal(threshold, 4), reached(threshold)))?;
+    }
+    if let Some(least) = rules.least {
+        field(out, "least", &format!("{}, {}", decimal(least, 4), reached(least)))?;
+    }
+    let ends = told.partners.unwrap_or_default();
+    for (other, chunk, rank, of) in [
+        (told.second, told.first, told.rank_of_second, ends[0]),
+        (told.first, told.second, told.rank_of_first, ends[1]),
+    ] {
+        if let Some(rank) = rank {
+            let top = if rank as u64 <= u64::from(rules.top_m) { "among" } else { "not among" };
+            let near = match rules.nearest {
+                Some(nearest) if rank as u64 <= u64::from(nearest) => format!(", among its {nearest} nearest"),
+                Some(nearest) => format!(", not among its {nearest} nearest"),
+                None => String::new(),
+            };
+            let place = format!("number {} of {} for {chunk}", grouped(rank as u64), grouped(of as u64));
+            field(out, "rank", &format!("{other} is {place}, {top} its top {}{near}", rules.top_m))?;
+        }
+    }
+    field(out, "cap", if rules.cap == "both" { "both have to choose the other" } else { "either's choice is enough" })?;
+    if let (Some(most), Some(top)) = (rules.shared_chunks_max, rules.shared_top_m) {
+        let verdict = if told.by_entities { "an edge" } else { "no edge" };
+        field(out, "entities", &format!("{verdict}: those of at most {most} chunks join, top {top} of either"))?;
     }
     Ok(())
 }

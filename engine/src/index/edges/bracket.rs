@@ -4,7 +4,7 @@ use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::BLOCK_ROWS;
-use crate::index::edges::{Population, Pruning};
+use crate::index::edges::{Population, Pruning, Similarities};
 use rayon::prelude::*;
 
 /// The images that a pass counts, in bins of `1 << shift`; of others it counts how many lie below.
@@ -80,8 +80,8 @@ impl Bracket {
         }
     }
 
-    /// Around the percentile of all pairs, by the codes of some.
-    pub fn sampled(codes: &Codes, lefts: &Lefts, rules: Pruning) -> Self {
+    /// Around the percentile of all pairs, by the codes of some; and how similar these are.
+    pub fn sampled(codes: &Codes, lefts: &Lefts, rules: Pruning) -> (Self, Similarities) {
         let sample = Sample::new(codes, lefts, rules.pairs);
         let histogram = sample.histogram();
         let share = f64::from(rules.percentile) / 100_000.0;
@@ -94,7 +94,8 @@ impl Bracket {
         while around(reserve).shift > 0 && reserve > RESERVE / 64.0 {
             reserve /= 2.0;
         }
-        if around(reserve).shift > 0 { around(0.0) } else { around(reserve) }
+        let similarities = Similarities::of(&histogram.counts, histogram.first, histogram.width, sample.all);
+        (if around(reserve).shift > 0 { around(0.0) } else { around(reserve) }, similarities)
     }
 }
 

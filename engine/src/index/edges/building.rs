@@ -8,7 +8,7 @@ use crate::index::edges::scan::{BLOCK_PAIRS, Choices, Progress, Scan};
 use crate::index::edges::settle::{EXTRA, Settling};
 use crate::index::edges::sides::Sides;
 use crate::index::edges::state::{State, order_statistic, width};
-use crate::index::edges::{Change, EdgeReport, EdgeSet, Pruning, Reserve, number, ordered};
+use crate::index::edges::{Change, EdgeReport, EdgeSet, Pruning, Reserve, Similarities, number, ordered};
 
 /// Where a build is kept while it is not finished.
 pub trait Unfinished: Sync {
@@ -43,6 +43,8 @@ pub struct Building<'b> {
     sides: Sides,
     /// How far estimates may be off that choose partners, in their units and as a similarity.
     tolerance: (i64, f64),
+    /// Where the threshold may lie, and how similar pairs are, by a sample of them; where there are pairs.
+    sampled: Option<(Bracket, Similarities)>,
     identity: Identity,
 }
 
@@ -58,7 +60,7 @@ pub enum Outcome {
 const KEPT_AFTER: usize = 1 << 31;
 
 impl<'b> Building<'b> {
-    /// Encodes the rows; `identity` tells them and the order of their keys from others.
+    /// Encodes the rows and looks at a sample of the pairs; `identity` tells them and the order of their keys from others.
     pub fn new(matrix: &'b [f32], dimensions: usize, key_ranks: &[u32], rules: Pruning, identity: &Identity) -> Self {
         let order = ordered(matrix, dimensions, key_ranks);
         let codes = Codes::new(matrix, dimensions, &order);
@@ -68,7 +70,9 @@ impl<'b> Building<'b> {
         let mut hash = blake3::Hasher::new();
         hash.update(identity).update(format!("{rules:?}").as_bytes());
         let identity = *hash.finalize().as_bytes();
-        Self { matrix, dimensions, rules, order, codes, sides, tolerance, identity }
+        let some = rules.pairs.count(order.len()) > 0;
+        let sampled = some.then(|| Bracket::sampled(&codes, &sides.lefts, rules));
+        Self { matrix, dimensions, rules, order, codes, sides, tolerance, sampled, identity }
     }
 
     /// Rows that are compared.
@@ -95,9 +99,14 @@ impl<'b> Building<'b> {
         Scan { matrix, dimensions: *dimensions, codes, order, sides, tolerance: tolerance.0, control }
     }
 
-    /// A part of which nothing is done; a sample of the pairs tells where the threshold may lie.
+    /// A part of which nothing is done.
     fn begin(&self) -> Part {
-        self.begin_at(Bracket::sampled(&self.codes, &self.sides.lefts, self.rules))
+        self.begin_at(self.sampled.as_ref().map_or(Bracket::between(0, 0), |sampled| sampled.0))
+    }
+
+    /// How similar pairs are, by the sample.
+    pub fn similarities(&self) -> Similarities {
+        self.sampled.as_ref().map(|sampled| sampled.1.clone()).unwrap_or_default()
     }
 
     fn begin_at(&self, bracket: Bracket) -> Part {
@@ -192,7 +201,7 @@ impl<'b> Building<'b> {
 mod tests {
     use super::*;
     use crate::distance::normalise;
-    use crate::index::edges::{Population, build};
+    use crate::index::edges::{Cap, Population, build};
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -208,7 +217,15 @@ mod tests {
     }
 
     const ROWS: u32 = 1900;
-    const RULES: Pruning = Pruning { pairs: Population::All, percentile: 95_000, top_m: 5 };
+    const RULES: Pruning = Pruning {
+        pairs: Population::All,
+        percentile: 95_000,
+        top_m: 5,
+        cap: Cap::Either,
+        nearest: None,
+        least: 0,
+        apart: false,
+    };
 
     #[test]
     fn shares_joined_in_any_order_give_the_edges_of_a_single_run() {
@@ -227,7 +244,7 @@ mod tests {
             let mut joined = share(2);
             assert!(joined.join(&share(0)) && joined.join(&share(1)) && joined.is_whole());
             match building.finish(joined, &Quiet).unwrap() {
-                Outcome::Edges(edges, reserve) => assert!((edges, reserve) == expected),
+                Outcome::Edges(edges, reserve) => assert!((edges, reserve) == (expected.0, expected.1)),
                 Outcome::Again(_) => panic!("a single run finishes"),
             }
         }

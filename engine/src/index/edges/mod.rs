@@ -2,13 +2,16 @@
 
 mod bracket;
 mod building;
+mod choose;
 mod image;
 mod part;
 mod rules;
 mod scan;
 mod set;
 mod settle;
+mod shared;
 mod sides;
+mod spread;
 mod state;
 
 use crate::distance::codes::Codes;
@@ -18,10 +21,13 @@ use crate::index::edges::scan::{Choices, Scan, Tally};
 use crate::index::edges::sides::Sides;
 use crate::index::edges::state::State;
 pub use building::{Building, Forgotten, Outcome, Unfinished};
+pub use image::image;
 pub use part::{Identity, Part, TilesFault};
-pub use rules::EdgeRules;
+pub use rules::{Cap, EdgeRules, Shared, Signal, SignalKind};
 pub use set::{EdgeReport, EdgeSet};
+pub use shared::{Mentions, shared};
 pub use sides::Population;
+pub use spread::Similarities;
 
 /// What is needed of rules for the pairs of one population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +36,24 @@ pub struct Pruning {
     pub pairs: Population,
     /// The share of pairs that lie below the threshold, in thousandths of a per cent; at most 100,000.
     pub percentile: u32,
-    /// How many partners a row may choose; a pair stays if either end chose it.
+    /// How many partners a row chooses of the candidates that pass.
     pub top_m: u32,
+    /// Whose choice a pair needs.
+    pub cap: Cap,
+    /// How many of the nearest rows are candidates; none for all.
+    pub nearest: Option<u32>,
+    /// The image that a pair must have at least.
+    pub least: u32,
+    /// Whether the edges don't tell what each row chose, so that the reserve has to.
+    pub apart: bool,
 }
 
 /// Builds the edges of a row-major matrix of unit vectors, of which row `i` comes `key_ranks[i]`th in the order of
 /// keys; there are as many rows as ranks.
 ///
 /// The threshold is the exact order statistic with the index ⌊pairs · percentile⌋, counted from zero in ascending
-/// order, at most the last; all pairs at or above it pass. Of these each row chooses the `top_m` most similar, among
-/// equals those with the lower rank. Similarities are those of [`crate::distance::dot`], and -0 equals 0. The result
+/// order, at most the last; all pairs at or above it and `least` pass. Of these each row chooses the `top_m` most similar
+/// candidates, among equals those with the lower rank. Similarities are those of [`crate::distance::dot`], and -0 equals 0. The result
 /// does not depend on the number of threads.
 ///
 /// Codes of eight bits tell of nearly all pairs on which side of the threshold they lie, with a proven bound; the others
@@ -57,19 +71,43 @@ pub fn build(
     identity: &Identity,
     unfinished: &dyn Unfinished,
     control: &dyn Control,
-) -> Result<(EdgeSet, Reserve), Cancelled> {
+) -> Result<(EdgeSet, Reserve, Similarities), Cancelled> {
     let building = Building::new(matrix, dimensions, key_ranks, rules, identity);
     if rules.pairs.count(building.rows()) == 0 {
-        return Ok((building.without_edges(), Reserve::default()));
+        return Ok((building.without_edges(), Reserve::default(), Similarities::default()));
     }
     let mut part = building.resumed(unfinished)?;
     loop {
         building.run(&mut part, |_| true, unfinished, control)?;
         match building.finish(part, control)? {
-            Outcome::Edges(edges, reserve) => return Ok((edges, reserve)),
+            Outcome::Edges(edges, reserve) => return Ok((edges, reserve, building.similarities())),
             Outcome::Again(next) => part = next,
         }
     }
+}
+
+/// How many pairs of the rows of a matrix of unit vectors are less similar than something; where they join two sides, the
+/// rows of the first come first. Compares all pairs.
+///
+/// # Errors
+/// When `control` says so.
+pub fn below(
+    matrix: &[f32],
+    dimensions: usize,
+    pairs: Population,
+    similarity: f32,
+    control: &dyn Control,
+) -> Result<u64, Cancelled> {
+    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
+    let order: Vec<u32> = (0..number(rows)).collect();
+    if pairs.count(rows) == 0 {
+        return Ok(0);
+    }
+    let codes = Codes::new(matrix, dimensions, &order);
+    let sides = Sides::all(&codes, pairs);
+    let bracket = Bracket { low: image(similarity), shift: 0, bins: 1 };
+    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance: 0, control };
+    Ok(scan.pass(bracket, &Choices::new(&[], 0, 0))?.below)
 }
 
 /// What was built for rows that have changed since.
@@ -122,7 +160,7 @@ pub fn update(
     let change = Change { matrix: &joined, dimensions, codes: &codes, order: &all, firsts, control };
     let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
     let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
-    let renewed = state.incomplete(threshold, rules);
+    let renewed = state.incomplete(threshold.max(rules.least), rules);
     if renewed.len() > rows / RENEWED_MAX {
         return Ok(None);
     }
@@ -228,7 +266,29 @@ mod tests {
     use crate::distance::{dot, normalise};
     use crate::index::control::Quiet;
 
-    const RULES: Pruning = Pruning { pairs: Population::All, percentile: 95_000, top_m: 16 };
+    const RULES: Pruning = Pruning {
+        pairs: Population::All,
+        percentile: 95_000,
+        top_m: 16,
+        cap: Cap::Either,
+        nearest: None,
+        least: 0,
+        apart: false,
+    };
+
+    fn build(
+        matrix: &[f32],
+        dimensions: usize,
+        ranks: &[u32],
+        rules: Pruning,
+        control: &dyn Control,
+    ) -> Result<(EdgeSet, Reserve), Cancelled> {
+        let (edges, reserve, similarities) =
+            super::build(matrix, dimensions, ranks, rules, &[0; 32], &Forgotten, control)?;
+        let counted = similarities.counts.iter().sum::<u64>();
+        assert!(counted == edges.report.pairs || (counted > 0 && !similarities.all));
+        Ok((edges, reserve))
+    }
 
     fn number(row: usize) -> u32 {
         u32::try_from(row).unwrap()
@@ -269,13 +329,27 @@ mod tests {
         all.sort_by(f32::total_cmp);
         let threshold = all[(all.len() * rules.percentile as usize / 100_000).min(all.len() - 1)];
         let passed = all.iter().filter(|x| **x >= threshold).count();
+        let bar = |x: f32| x >= threshold && image::image(x) >= rules.least;
+        let partners = |row: usize| {
+            let mut partners: Vec<usize> = (0..rows).filter(|&x| is_pair(row, x)).collect();
+            partners.sort_by(|&a, &b| similarity(row, b).total_cmp(&similarity(row, a)).then(ranks[a].cmp(&ranks[b])));
+            partners
+        };
+        let orders: Vec<Vec<usize>> = (0..rows).map(partners).collect();
+        let nearest = |row: usize| rules.nearest.map_or(rows, |nearest| nearest as usize).min(orders[row].len());
+        let is_near = |a: usize, b: usize| orders[a][..nearest(a)].contains(&b);
+        let mut chosen: Vec<Vec<usize>> = Vec::new();
+        for (row, order) in orders.iter().enumerate() {
+            let passing = order.iter().copied().filter(|&x| bar(similarity(row, x)));
+            let candidates = passing.filter(|&x| is_near(row, x) || is_near(x, row));
+            chosen.push(candidates.take(rules.top_m as usize).collect());
+        }
         let mut kept = Vec::new();
         for row in 0..rows {
-            let mut partners: Vec<usize> =
-                (0..rows).filter(|&x| is_pair(row, x) && similarity(row, x) >= threshold).collect();
-            partners.sort_by(|&a, &b| similarity(row, b).total_cmp(&similarity(row, a)).then(ranks[a].cmp(&ranks[b])));
-            for &partner in partners.iter().take(rules.top_m as usize) {
-                kept.push((number(row.min(partner)), number(row.max(partner)), similarity(row, partner)));
+            for &partner in &chosen[row] {
+                if rules.cap == Cap::Either || chosen[partner].contains(&row) {
+                    kept.push((number(row.min(partner)), number(row.max(partner)), similarity(row, partner)));
+                }
             }
         }
         kept.sort_by_key(|edge| (edge.0, edge.1));
@@ -286,7 +360,7 @@ mod tests {
     fn check(matrix: &[f32], dimensions: usize, rules: Pruning) {
         let rows = matrix.len() / dimensions;
         let ranks: Vec<u32> = (0..rows).map(|row| number(row * 7919 % 65_537)).collect();
-        let (edges, _) = build(matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, &Quiet).unwrap();
+        let (edges, _) = build(matrix, dimensions, &ranks, rules, &Quiet).unwrap();
         let (threshold, passed, kept) = oracle(matrix, dimensions, &ranks, rules);
         assert_eq!(edges.report.threshold, Some(threshold));
         assert_eq!(edges.report.passed, passed as u64);
@@ -310,7 +384,7 @@ mod tests {
             let matrix = vectors(rows, dimensions);
             for percentile in [0, 50_000, 95_000, 99_999, 100_000] {
                 for top_m in [0, 1, 3, 1000] {
-                    check(&matrix, dimensions, Pruning { pairs: Population::All, percentile, top_m });
+                    check(&matrix, dimensions, Pruning { percentile, top_m, ..RULES });
                 }
             }
         }
@@ -324,7 +398,7 @@ mod tests {
             let matrix = vectors(rows, 5);
             for percentile in [0, 50_000, 95_000, 100_000] {
                 for top_m in [0, 1, 3, 1000] {
-                    check(&matrix, 5, Pruning { pairs: Population::Across(firsts), percentile, top_m });
+                    check(&matrix, 5, Pruning { pairs: Population::Across(firsts), percentile, top_m, ..RULES });
                 }
             }
         }
@@ -335,11 +409,26 @@ mod tests {
     }
 
     #[test]
+    fn edges_of_any_rules_equal_those_of_the_definition() {
+        let matrix = vectors(40, 5);
+        for pairs in [Population::All, Population::Across(13)] {
+            for (percentile, top_m) in [(0, 1), (50_000, 3), (90_000, 3), (50_000, 1000)] {
+                for cap in [Cap::Either, Cap::Both] {
+                    for nearest in [None, Some(1), Some(2), Some(3), Some(7)] {
+                        for least in [0, image::image(0.2), image::image(0.95), image::image(2.0)] {
+                            check(&matrix, 5, Pruning { pairs, percentile, top_m, cap, nearest, least, apart: true });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn rows_of_one_side_have_no_pair() {
         for firsts in [0, 5, 7] {
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
-            let (edges, reserve) =
-                build(&vectors(5, 2), 2, &[0, 1, 2, 3, 4], rules, &[0; 32], &Forgotten, &Quiet).unwrap();
+            let (edges, reserve) = build(&vectors(5, 2), 2, &[0, 1, 2, 3, 4], rules, &Quiet).unwrap();
             assert_eq!((edges.report.pairs, edges.report.components, edges.targets.len()), (0, 5, 0));
             assert_eq!(reserve, Reserve::default());
         }
@@ -348,34 +437,33 @@ mod tests {
     #[test]
     fn a_sample_of_two_sides_brackets_the_threshold_at_once() {
         // So many rows that the sample is not all of them.
-        for (rows, firsts) in [(9000, 4000), (9000, 5000)] {
-            let matrix = vectors(rows, 4);
-            let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
-            let codes = Codes::new(&matrix, 4, &order);
-            let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
-            let sides = Sides::all(&codes, rules.pairs);
-            let bracket = Bracket::sampled(&codes, &sides.lefts, rules);
-            let (edges, _) =
-                build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &[0; 32], &Forgotten, &Quiet).unwrap();
-            let threshold = image::image(edges.report.threshold.unwrap());
-            assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
-        }
+        let (rows, firsts) = (9000, 4000);
+        let matrix = vectors(rows, 4);
+        let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
+        let codes = Codes::new(&matrix, 4, &order);
+        let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
+        let sides = Sides::all(&codes, rules.pairs);
+        let (bracket, similarities) = Bracket::sampled(&codes, &sides.lefts, rules);
+        assert!(!similarities.all);
+        let edges = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap().0;
+        let threshold = image::image(edges.report.threshold.unwrap());
+        assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
     }
 
     #[test]
     fn few_rows_and_equal_rows_work() {
         for rows in 0..3u32 {
             let ranks: Vec<u32> = (0..rows).collect();
-            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, RULES, &[0; 32], &Forgotten, &Quiet).unwrap();
+            let (edges, _) = build(&vec![1.0; rows as usize], 1, &ranks, RULES, &Quiet).unwrap();
             assert_eq!(edges.offsets.len(), ranks.len() + 1);
             assert_eq!(edges.report.components, rows.min(1));
             assert_eq!(edges.report.threshold, (rows > 1).then_some(1.0));
         }
         let same: Vec<f32> = [0.6, 0.8].repeat(50);
-        check(&same, 2, Pruning { pairs: Population::All, percentile: 95_000, top_m: 4 });
+        check(&same, 2, Pruning { top_m: 4, ..RULES });
         let zeros: Vec<f32> = (0..20).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [-0.0, 1.0] }).collect();
-        check(&zeros, 2, Pruning { pairs: Population::All, percentile: 30_000, top_m: 4 });
-        assert_eq!(build(&[], 0, &[3], RULES, &[0; 32], &Forgotten, &Quiet).unwrap().0.offsets, [0]);
+        check(&zeros, 2, Pruning { percentile: 30_000, top_m: 4, ..RULES });
+        assert_eq!(build(&[], 0, &[3], RULES, &Quiet).unwrap().0.offsets, [0]);
     }
 
     #[test]
@@ -384,7 +472,7 @@ mod tests {
         let ranks: Vec<u32> = (0..1100).rev().collect();
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| build(&matrix, 5, &ranks, RULES, &[0; 32], &Forgotten, &Quiet).unwrap())
+            pool.install(|| build(&matrix, 5, &ranks, RULES, &Quiet).unwrap())
         };
         assert_eq!(on(1), on(3));
     }
@@ -398,7 +486,7 @@ mod tests {
                 true
             }
         }
-        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], RULES, &[0; 32], &Forgotten, &Stop), Err(Cancelled));
+        assert_eq!(build(&vectors(9, 2), 2, &[0; 9], RULES, &Stop), Err(Cancelled));
     }
 
     /// Numbers that look random.
@@ -443,8 +531,7 @@ mod tests {
         };
         let mut rows: Vec<Row> = (0..start).map(|_| fresh(&mut numbers)).collect();
         let (matrix, ranks) = laid_out(&rows, &pool, dimensions);
-        let mut built =
-            build(&matrix, dimensions, &ranks, in_step(rules, &rows), &[0; 32], &Forgotten, &Quiet).unwrap();
+        let mut built = build(&matrix, dimensions, &ranks, in_step(rules, &rows), &Quiet).unwrap();
         let (mut possible, steps) = (0, 6);
         for _ in 0..steps {
             let mut changed = rows.clone();
@@ -469,7 +556,7 @@ mod tests {
                 Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone, gone_firsts: &gone_firsts };
             let rules = in_step(rules, &changed);
             let update = update(&matrix, dimensions, &ranks, rules, &former, &Quiet).unwrap();
-            let expected = build(&matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, &Quiet).unwrap();
+            let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
             if let Some(update) = update {
                 assert_eq!(update.0, expected.0);
                 possible += 1;
@@ -499,7 +586,13 @@ mod tests {
             let rows = [5, 40, 90, 260][numbers.below(4)];
             let dimensions = [2, 5, 16][numbers.below(3)];
             let percentile = [0, 50_000, 90_000, 95_000, 99_000, 100_000][numbers.below(6)];
-            let rules = Pruning { pairs, percentile, top_m: [1, 3, 16][numbers.below(3)] };
+            let mut rules = Pruning { pairs, percentile, top_m: [1, 3, 16][numbers.below(3)], ..RULES };
+            if seed % 2 == 1 {
+                rules.cap = [Cap::Either, Cap::Both][numbers.below(2)];
+                rules.nearest = [None, Some(1), Some(2), Some(20)][numbers.below(4)];
+                rules.least = [0, image::image(0.3), image::image(0.9)][numbers.below(3)];
+                rules.apart = rules.cap == Cap::Both || rules.nearest.is_some() || numbers.below(2) == 0;
+            }
             let (some, of) = updated(seed, rows, dimensions, rules, 1 + rows / 20);
             possible += some;
             all += of;

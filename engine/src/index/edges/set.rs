@@ -1,6 +1,11 @@
 //! Edges between rows, and what became of all pairs.
 
-use crate::index::edges::image::score;
+use crate::index::edges::image::{image, score};
+use hedgerow_format::projection::edge_origins::{SHARED, SIMILARITY};
+use rayon::prelude::*;
+
+/// The lower row, the higher one and the image; and which rules made it an edge.
+type Pair = ((u32, u32, u32), u8);
 
 /// Undirected edges between rows, written at both ends.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +16,8 @@ pub struct EdgeSet {
     pub targets: Vec<u32>,
     /// The similarity of each of `targets`.
     pub weights: Vec<f32>,
+    /// Which rules made each of `targets` an edge; empty where all are edges by similarity.
+    pub origins: Vec<u8>,
     /// How they came about.
     pub report: EdgeReport,
 }
@@ -28,6 +35,8 @@ pub struct EdgeReport {
     pub passed: u64,
     /// Pairs that became edges.
     pub kept: u64,
+    /// Those that are none by similarity.
+    pub shared: u64,
     /// Edges of the row that has most.
     pub degree_max: u64,
     /// Sets of rows that edges connect; a row without edges is a set by itself.
@@ -35,13 +44,42 @@ pub struct EdgeReport {
 }
 
 impl EdgeSet {
-    /// Writes sorted pairs at both ends and counts what came out.
+    /// Writes sorted pairs that are edges by similarity at both ends and counts what came out: the lower row, the higher
+    /// one, the image.
     pub fn of(pairs: &[(u32, u32, u32)], report: EdgeReport) -> Self {
+        Self::written(&pairs.iter().map(|pair| (*pair, SIMILARITY)).collect::<Vec<_>>(), report)
+    }
+
+    /// With edges for entities, sorted pairs likewise.
+    pub fn with_shared(self, shared: &[(u32, u32, u32)]) -> Self {
+        if shared.is_empty() {
+            return self;
+        }
+        let mut pairs: Vec<Pair> = shared.iter().map(|pair| (*pair, SHARED)).collect();
+        let rows = (0_u32..).zip(self.offsets.windows(2));
+        for (row, bounds) in rows {
+            let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+            let range = place(bounds[0])..place(bounds[1]);
+            let targets = self.targets.get(range.clone()).into_iter().flatten();
+            let weights = self.weights.get(range).into_iter().flatten();
+            let higher = targets.zip(weights).filter(|(target, _)| **target > row);
+            pairs.extend(higher.map(|(target, weight)| ((row, *target, image(*weight)), SIMILARITY)));
+        }
+        pairs.par_sort_unstable();
+        // What both rules made stands there twice.
+        let joined = pairs.chunk_by(|a, b| a.0 == b.0);
+        let joined: Vec<Pair> = joined
+            .filter_map(|same| Some((same.first()?.0, same.iter().fold(0, |origins, pair| origins | pair.1))))
+            .collect();
+        Self::written(&joined, self.report)
+    }
+
+    fn written(pairs: &[Pair], report: EdgeReport) -> Self {
         let rows = report.rows as usize;
         let mut starts = vec![0; rows + 1];
         let mut sets = Sets { parents: (0..report.rows).collect() };
         let mut components = report.rows;
-        for &(low, high, _) in pairs {
+        for &((low, high, _), _) in pairs {
             starts[low as usize + 1] += 1;
             starts[high as usize + 1] += 1;
             components -= u32::from(sets.join(low, high));
@@ -53,18 +91,24 @@ impl EdgeSet {
         let offsets = starts.iter().map(|&start: &usize| start as u64).collect();
         let mut targets = vec![0; pairs.len() * 2];
         let mut weights = vec![0.0; pairs.len() * 2];
+        let by_similarity = pairs.iter().all(|pair| pair.1 == SIMILARITY);
+        let mut origins = vec![SIMILARITY; if by_similarity { 0 } else { pairs.len() * 2 }];
         // A row's lower partners come first in the order of pairs, so that its targets increase.
-        for &(low, high, image) in pairs {
+        for &((low, high, image), origin) in pairs {
             for (row, partner) in [(low, high), (high, low)] {
                 let place = &mut starts[row as usize];
                 targets[*place] = partner;
                 weights[*place] = score(image);
+                if let Some(known) = origins.get_mut(*place) {
+                    *known = origin;
+                }
                 *place += 1;
             }
         }
         let kept = pairs.len() as u64;
-        let report = EdgeReport { kept, degree_max, components, ..report };
-        EdgeSet { offsets, targets, weights, report }
+        let shared = pairs.iter().filter(|pair| pair.1 == SHARED).count() as u64;
+        let report = EdgeReport { kept, shared, degree_max, components, ..report };
+        EdgeSet { offsets, targets, weights, origins, report }
     }
 }
 

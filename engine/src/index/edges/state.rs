@@ -1,10 +1,10 @@
 //! All that edges follow from: how many pairs have which similarity near the threshold, and the best partners of each row.
 
+use crate::index::edges::choose::{capped, choices};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::{Tally, bar, entry, parts};
 use crate::index::edges::set::{EdgeReport, EdgeSet};
 use crate::index::edges::{Pruning, Reserve};
-use rayon::prelude::*;
 
 /// Partners that a row remembers beyond those that it may choose, for when it loses some.
 const SPARE: usize = 8;
@@ -60,7 +60,8 @@ impl State {
     /// The edges, and what a later build needs; `order` says which row has which place.
     pub fn edges(mut self, order: &[u32], rules: Pruning, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
         self.trim(threshold);
-        let (mut chosen, mut spare) = (Vec::new(), vec![Vec::new(); order.len()]);
+        let choices = choices(self.lists(), threshold.max(rules.least), rules);
+        let mut spare = vec![Vec::new(); order.len()];
         let mut reserve = Reserve {
             low: self.low,
             below: self.tally.below,
@@ -69,22 +70,15 @@ impl State {
             floors: vec![self.low; order.len()],
             ..Reserve::default()
         };
-        for ((place, list), &row) in (0..).zip(self.lists()).zip(order) {
+        for ((place, list), (&row, choices)) in (0..).zip(self.lists()).zip(order.iter().zip(&choices)) {
             reserve.ranks[row as usize] = place;
             reserve.floors[row as usize] = floor(list, self.low);
-            let mut wanted = rules.top_m;
-            for (image, partner) in list.iter().rev().map(|entry| parts(*entry)) {
-                let Some(partner) = partner.map(|place| order[place as usize]) else { continue };
-                if image >= threshold && wanted > 0 {
-                    wanted -= 1;
-                    chosen.push((row.min(partner), row.max(partner), image));
-                } else {
-                    spare[row as usize].push((partner, image));
-                }
-            }
+            // The first are its choices, which the edges tell where they hold all choices.
+            let told = if rules.apart { 0 } else { choices.len() };
+            let known = list.iter().rev().map(|entry| parts(*entry));
+            let known = known.filter_map(|(image, partner)| Some((order[partner? as usize], image)));
+            spare[row as usize].extend(known.skip(told));
         }
-        chosen.par_sort_unstable();
-        chosen.dedup();
         reserve.offsets.push(0);
         for (partner, image) in spare.into_iter().flat_map(|spare| {
             reserve.offsets.push(reserve.offsets.last().unwrap_or(&0) + spare.len() as u64);
@@ -101,7 +95,7 @@ impl State {
             passed: pairs.saturating_sub(before),
             ..EdgeReport::default()
         };
-        (EdgeSet::of(&chosen, report), reserve)
+        (EdgeSet::of(&capped(&choices, order, rules.cap), report), reserve)
     }
 
     /// The state that edges and their reserve stand for, for rows that have other places now: for each former row its
@@ -122,9 +116,12 @@ impl State {
         }
         for (row, place) in places.iter().enumerate() {
             let Some(place) = place else { continue };
-            let mut list = partners(&edges.offsets, &edges.targets, &edges.weights, row)?;
-            list.sort_by_key(|(partner, image)| (!image, reserve.ranks.get(*partner as usize).copied()));
-            list.truncate(rules.top_m as usize);
+            let mut list = Vec::new();
+            if !rules.apart {
+                list = partners(&edges.offsets, &edges.targets, &edges.weights, row)?;
+                list.sort_by_key(|(partner, image)| (!image, reserve.ranks.get(*partner as usize).copied()));
+                list.truncate(rules.top_m as usize);
+            }
             list.extend(partners(&reserve.offsets, &reserve.partners, &reserve.similarities, row)?);
             let floor = reserve.floors[row];
             let lost = list.iter().any(|(partner, _)| places.get(*partner as usize).copied().flatten().is_none());

@@ -1,0 +1,171 @@
+//! Edges between rows that mention the same rare entities, whatever their similarity.
+
+use crate::distance::dot;
+use crate::index::control::{Cancelled, Control};
+use crate::index::edges::Population;
+use crate::index::edges::image::image;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+
+/// The rare entities in each row.
+#[derive(Debug, Default)]
+pub struct Mentions {
+    /// Numbers of the entities in each row, ascending.
+    pub of_rows: Vec<Vec<u32>>,
+    /// What each entity weighs.
+    pub weights: Vec<f64>,
+}
+
+/// The pairs of rows that share entities, as far as either end chooses the other, each once and sorted: the lower row, the
+/// higher one, the image of their similarity. Each row chooses `top_m` partners: those with the most weight of entities in
+/// common, the weights added in the order of their numbers; among equals the most similar, then the first by rank. The
+/// matrix has unit vectors as rows, and key ranks count from zero without gaps where pairs join two sides.
+///
+/// Time and memory of a row are those of the rows that mention its entities.
+///
+/// # Errors
+/// When `control` says so.
+pub fn shared(
+    matrix: &[f32],
+    dimensions: usize,
+    key_ranks: &[u32],
+    pairs: Population,
+    (mentions, top_m): (&Mentions, u32),
+    control: &dyn Control,
+) -> Result<Vec<(u32, u32, u32)>, Cancelled> {
+    let mut mentioning = vec![Vec::new(); mentions.weights.len()];
+    for (row, entities) in (0_u32..).zip(&mentions.of_rows) {
+        for entity in entities {
+            if let Some(rows) = mentioning.get_mut(*entity as usize) {
+                rows.push(row);
+            }
+        }
+    }
+    let finder = Finder { matrix, dimensions, key_ranks, pairs, mentions, mentioning };
+    let chosen: Result<Vec<_>, Cancelled> = (0..mentions.of_rows.len())
+        .into_par_iter()
+        .map(|row| if control.cancelled() { Err(Cancelled) } else { Ok(finder.chosen(row, top_m as usize)) })
+        .collect();
+    let mut chosen = chosen?.concat();
+    chosen.par_sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+struct Finder<'f> {
+    matrix: &'f [f32],
+    dimensions: usize,
+    key_ranks: &'f [u32],
+    pairs: Population,
+    mentions: &'f Mentions,
+    /// The rows that mention each entity, ascending.
+    mentioning: Vec<Vec<u32>>,
+}
+
+impl Finder<'_> {
+    /// The pairs that a row chooses.
+    fn chosen(&self, row: usize, top_m: usize) -> Vec<(u32, u32, u32)> {
+        let mut partners = self.partners(row);
+        partners.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let Some((_, least)) = top_m.checked_sub(1).and_then(|last| partners.get(last).or(partners.last())) else {
+            return Vec::new();
+        };
+        let least = *least;
+        // Only among those that weigh as much as the last one does the similarity decide.
+        partners.retain(|(_, weight)| *weight >= least);
+        let vector = self.vector(row);
+        let mut scored: Vec<_> = partners
+            .into_iter()
+            .map(|(partner, weight)| (weight, image(dot(vector, self.vector(partner as usize))), partner))
+            .collect();
+        scored.sort_by(|a, b| {
+            b.0.total_cmp(&a.0).then_with(|| (Reverse(a.1), self.rank(a.2)).cmp(&(Reverse(b.1), self.rank(b.2))))
+        });
+        scored.truncate(top_m);
+        let row = u32::try_from(row).unwrap_or(u32::MAX);
+        scored.into_iter().map(|(_, image, partner)| (row.min(partner), row.max(partner), image)).collect()
+    }
+
+    /// Partners of a row with the weight of what they share.
+    fn partners(&self, row: usize) -> Vec<(u32, f64)> {
+        let side = self.is_first(u32::try_from(row).unwrap_or(u32::MAX));
+        let joins = |other: u32| match self.pairs {
+            Population::All => other as usize != row,
+            Population::Across(_) => self.is_first(other) != side,
+        };
+        let mut found: Vec<(u32, f64)> = Vec::new();
+        for entity in self.mentions.of_rows.get(row).into_iter().flatten().map(|entity| *entity as usize) {
+            let weight = self.mentions.weights.get(entity).copied().unwrap_or_default();
+            let rows = self.mentioning.get(entity).into_iter().flatten();
+            found.extend(rows.filter(|other| joins(**other)).map(|other| (*other, weight)));
+        }
+        // A stable sort: the weights of a partner stay in the order of entities.
+        found.sort_by_key(|found| found.0);
+        found
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|same| Some((same.first()?.0, same.iter().map(|x| x.1).sum())))
+            .collect()
+    }
+
+    fn is_first(&self, row: u32) -> bool {
+        matches!(self.pairs, Population::Across(firsts) if (self.rank(row) as usize) < firsts)
+    }
+
+    fn rank(&self, row: u32) -> u32 {
+        self.key_ranks.get(row as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    fn vector(&self, row: usize) -> &[f32] {
+        self.matrix.chunks_exact(self.dimensions.max(1)).nth(row).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::control::Quiet;
+
+    fn check(pairs: Population, top_m: u32, expected: &[(u32, u32)]) {
+        // Rows 0 to 4; entity 0 weighs most.
+        let of_rows = vec![vec![0, 1], vec![0], vec![1, 2], vec![1, 2], vec![]];
+        let mentions = Mentions { of_rows, weights: vec![3.0, 1.0, 0.5] };
+        let matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0];
+        let found = shared(&matrix, 2, &[4, 3, 2, 1, 0], pairs, (&mentions, top_m), &Quiet).unwrap();
+        let similarity = |row: u32, other: u32| {
+            let vector = |row: u32| &matrix[row as usize * 2..][..2];
+            image(dot(vector(row), vector(other)))
+        };
+        let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, *b, similarity(*a, *b))).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_row_chooses_by_weight_then_similarity_then_rank() {
+        check(Population::All, 0, &[]);
+        // 0 chooses 1, and 2 and 3 each other; no one chooses 0 for the entity that three rows mention.
+        check(Population::All, 1, &[(0, 1), (2, 3)]);
+        // Then 0 prefers 3, which is as it is, to 2; but 2 has room for 0.
+        check(Population::All, 2, &[(0, 1), (0, 2), (0, 3), (2, 3)]);
+        check(Population::All, 9, &[(0, 1), (0, 2), (0, 3), (2, 3)]);
+    }
+
+    #[test]
+    fn between_two_sides_only_rows_of_the_other_are_chosen() {
+        // By rank the first two are rows 4 and 3.
+        check(Population::Across(2), 1, &[(0, 3), (2, 3)]);
+        check(Population::Across(0), 9, &[]);
+    }
+
+    #[test]
+    fn a_cancelled_search_says_so() {
+        struct Stop;
+        impl Control for Stop {
+            fn advance(&self, _: u64, _: u64) {}
+            fn cancelled(&self) -> bool {
+                true
+            }
+        }
+        let mentions = Mentions { of_rows: vec![vec![]], weights: vec![] };
+        assert_eq!(shared(&[1.0], 1, &[0], Population::All, (&mentions, 1), &Stop), Err(Cancelled));
+    }
+}
