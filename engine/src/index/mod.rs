@@ -10,5 +10,7 @@ pub mod guard;
 pub mod names;
 /// Which scripts are written without spaces.
 pub mod scripts;
+/// How similar rows are by what they share.
+pub mod signals;
 /// Terms of a text and how they score.
 pub mod terms;

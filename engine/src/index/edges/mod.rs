@@ -3,6 +3,8 @@
 mod bracket;
 mod building;
 mod choose;
+/// Edges from several signals.
+pub mod composite;
 mod image;
 mod part;
 mod rules;

@@ -1,0 +1,205 @@
+//! Passes over all pairs of a relation, and the similarities of a row with a range of others.
+
+use crate::index::control::{Cancelled, Control};
+use crate::index::edges::composite::Relation;
+use crate::index::signals::{Scratch, Signal, rounded};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rows that a thread takes at a time.
+const LEFT_ROWS: u32 = 64;
+
+/// Rows that these are compared with before the next ones: 512 KiB of vectors with 256 components fit the second-level cache.
+const RIGHT_ROWS: u32 = 512;
+
+/// Likewise where no signal is dense: finding where a range begins costs more than what it takes of the cache.
+const RIGHT_ROWS_SPARSE: u32 = 8192;
+
+/// Pairs of a sample.
+const SAMPLE: u64 = 1 << 16;
+
+/// All pairs of a relation.
+pub struct Pass<'p> {
+    /// Rows in all.
+    pub rows: u32,
+    /// Which pairs.
+    pub relation: Relation,
+    /// Told and asked once a block.
+    pub control: &'p dyn Control,
+    /// Rows that a few are compared with before the next ones.
+    right_rows: u32,
+    /// Pairs of the passes that were begun, and those of them that were visited.
+    begun: AtomicU64,
+    done: AtomicU64,
+}
+
+impl<'p> Pass<'p> {
+    /// All pairs of so many rows in a relation, to be compared by these signals.
+    pub fn new(rows: u32, relation: Relation, signals: &[&dyn Signal], control: &'p dyn Control) -> Self {
+        let is_sparse = signals.iter().all(|signal| signal.is_sparse());
+        let right_rows = if is_sparse { RIGHT_ROWS_SPARSE } else { RIGHT_ROWS };
+        Self { rows, relation, control, right_rows, begun: AtomicU64::new(0), done: AtomicU64::new(0) }
+    }
+
+    /// How many pairs there are.
+    pub fn pairs(&self) -> u64 {
+        let rows = u64::from(self.rows);
+        match self.relation {
+            Relation::Within => rows * rows.saturating_sub(1) / 2,
+            Relation::Across { second } => u64::from(second.min(self.rows)) * rows.saturating_sub(u64::from(second)),
+        }
+    }
+
+    /// The rows that a row is compared with.
+    fn partners(&self, row: u32) -> Range<u32> {
+        match self.relation {
+            Relation::Within => row + 1..self.rows,
+            Relation::Across { second } => second..self.rows,
+        }
+    }
+
+    /// Visits all pairs, each once, as rows with ranges of others, in blocks that the threads of the pool take one after
+    /// another; gives what became of the state of each thread.
+    pub fn run<S: Send>(
+        &self,
+        start: impl Fn() -> S + Sync,
+        visit: impl Fn(&mut S, u32, Range<u32>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
+        let lefts = match self.relation {
+            Relation::Within => self.rows,
+            Relation::Across { second } => second.min(self.rows),
+        };
+        let next = AtomicU64::new(0);
+        let begun = self.begun.fetch_add(self.pairs(), Ordering::Relaxed) + self.pairs();
+        let work = || {
+            let mut state = start();
+            loop {
+                let first = next.fetch_add(u64::from(LEFT_ROWS), Ordering::Relaxed);
+                let Some(first) = u32::try_from(first).ok().filter(|first| *first < lefts) else { return Ok(state) };
+                if self.control.cancelled() {
+                    return Err(Cancelled);
+                }
+                let rows = first..first.saturating_add(LEFT_ROWS).min(lefts);
+                let mut seen = 0;
+                for right in self.partners(first).step_by(self.right_rows as usize) {
+                    for row in rows.clone() {
+                        let partners = self.partners(row);
+                        let end = right.saturating_add(self.right_rows).min(partners.end);
+                        let range = partners.start.max(right)..end;
+                        if range.start < range.end {
+                            seen += u64::from(range.end - range.start);
+                            visit(&mut state, row, range);
+                        }
+                    }
+                }
+                self.control.advance(self.done.fetch_add(seen, Ordering::Relaxed) + seen, begun);
+            }
+        };
+        rayon::broadcast(|_| work()).into_iter().collect()
+    }
+
+    /// Visits some things, many at a time.
+    pub fn run_some<T: Sync, S: Send>(
+        &self,
+        things: &[T],
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, &T) + Sync + Send,
+    ) -> Result<(), Cancelled> {
+        things.par_chunks(LEFT_ROWS as usize).try_for_each_init(start, |state, things| {
+            if self.control.cancelled() {
+                return Err(Cancelled);
+            }
+            for thing in things {
+                visit(state, thing);
+            }
+            Ok(())
+        })
+    }
+
+    /// Some pairs, always the same ones, drawn as if at random; there is a pair.
+    pub fn sample(&self) -> impl Iterator<Item = (u32, u32)> {
+        let mut seed = 1u64;
+        let mut below = move |end: u32| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u32::try_from(((seed >> 32) * u64::from(end)) >> 32).unwrap_or(0)
+        };
+        let (rows, relation) = (self.rows, self.relation);
+        (0..SAMPLE.min(self.pairs())).map(move |_| match relation {
+            Relation::Within => {
+                let (row, other) = (below(rows), below(rows - 1));
+                (row, other + u32::from(other >= row))
+            }
+            Relation::Across { second } => (below(second), second + below(rows - second)),
+        })
+    }
+}
+
+/// What decides about the pairs of a row with others: the similarity of each signal, or their score.
+pub struct Lines<'l> {
+    signals: &'l [&'l dyn Signal],
+    weights: Option<&'l [f64]>,
+    similarities: Vec<Vec<f32>>,
+    scores: Vec<f32>,
+    scratch: Scratch,
+    refined: Vec<f32>,
+}
+
+impl<'l> Lines<'l> {
+    /// Nothing read yet. With weights the score decides, without them each signal.
+    pub fn new(signals: &'l [&'l dyn Signal], weights: Option<&'l [f64]>) -> Self {
+        let similarities = vec![Vec::new(); signals.len()];
+        Self { signals, weights, similarities, scores: Vec::new(), scratch: Scratch::default(), refined: Vec::new() }
+    }
+
+    /// Reads what a range has of the measures that are wanted, and the first signal where asked for.
+    pub fn read(&mut self, row: u32, range: Range<u32>, is_wanted: impl Fn(usize) -> bool, first: bool) {
+        for (at, (signal, line)) in self.signals.iter().zip(&mut self.similarities).enumerate() {
+            let measure = if self.weights.is_some() { 0 } else { at };
+            if is_wanted(measure) || (first && at == 0) {
+                signal.line(row, range.clone(), &mut self.scratch, line);
+            } else {
+                line.clear();
+                line.resize(range.len(), 0.0);
+            }
+        }
+        self.score(range.len());
+    }
+
+    /// Reads what some rows have of all measures.
+    pub fn read_some(&mut self, row: u32, listed: &[u32]) {
+        for (signal, line) in self.signals.iter().zip(&mut self.similarities) {
+            signal.some(row, listed, line);
+        }
+        self.score(listed.len());
+    }
+
+    /// Reads what some rows of the range that was read last have of a signal that was not wanted then.
+    pub fn refine(&mut self, row: u32, range: &Range<u32>, signal: usize, listed: &[u32]) {
+        self.signals[signal].some(row, listed, &mut self.refined);
+        for (other, similarity) in listed.iter().zip(&self.refined) {
+            self.similarities[signal][(other - range.start) as usize] = *similarity;
+        }
+    }
+
+    /// What was read of a measure.
+    pub fn measure(&self, at: usize) -> &[f32] {
+        if self.weights.is_some() { &self.scores } else { &self.similarities[at] }
+    }
+
+    /// What was read of the first signal.
+    pub fn first(&self) -> &[f32] {
+        self.similarities.first().map_or(&[], Vec::as_slice)
+    }
+
+    fn score(&mut self, rows: usize) {
+        let Some(weights) = self.weights else { return };
+        let all: f64 = weights.iter().take(self.signals.len()).sum();
+        self.scores.clear();
+        self.scores.extend((0..rows).map(|at| {
+            let weighted = weights.iter().zip(&self.similarities).map(|(weight, line)| weight * f64::from(line[at]));
+            let score = rounded(weighted.sum::<f64>() / all);
+            if score.is_finite() { score } else { 0.0 }
+        }));
+    }
+}
