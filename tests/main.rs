@@ -36,6 +36,7 @@ mod regressions;
 mod repair;
 mod retrieval;
 mod salvage;
+mod signals;
 mod store;
 mod stores;
 mod terms_oracle;

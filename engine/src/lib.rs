@@ -84,6 +84,7 @@ pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, Foun
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
 pub use crate::project::{EdgeShare, EdgesBuilt, UnfinishedEdges};
+pub use crate::project::{JoinedChunks, Source, join_chunks};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,

@@ -354,7 +354,7 @@ fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Rese
 /// Where more rows than one in so many changed, building everything is as fast.
 const CHANGED_MAX: usize = 4;
 
-fn decode(row: &[u8], components: &mut [f32]) {
+pub(super) fn decode(row: &[u8], components: &mut [f32]) {
     for (component, bytes) in components.iter_mut().zip(row.as_chunks().0) {
         *component = f32::from_le_bytes(*bytes);
     }
@@ -374,7 +374,11 @@ fn number(row: usize) -> u32 {
 
 /// The rank of every chunk in the order of document keys and ordinals, which no history changes; those that are `last` come
 /// after all others.
-fn key_ranks(snapshot: &Snapshot, chunks: &[ChunkId], last: impl Fn(ChunkId) -> bool) -> Result<Vec<u32>, Fault> {
+pub(super) fn key_ranks(
+    snapshot: &Snapshot,
+    chunks: &[ChunkId],
+    last: impl Fn(ChunkId) -> bool,
+) -> Result<Vec<u32>, Fault> {
     let mut order = Vec::with_capacity(chunks.len());
     for (row, id) in chunks.iter().enumerate() {
         let chunk = snapshot.chunk(*id)?;

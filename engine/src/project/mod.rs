@@ -3,6 +3,7 @@
 mod edges;
 mod links;
 mod mentions;
+mod signals;
 mod tiles;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError};
@@ -20,6 +21,8 @@ use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 use std::collections::BTreeSet;
+
+pub use signals::{JoinedChunks, Source, join_chunks};
 
 impl Store {
     /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
