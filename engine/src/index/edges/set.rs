@@ -51,6 +51,7 @@ impl EdgeSet {
     }
 
     /// With edges for entities, sorted pairs likewise.
+    #[must_use]
     pub fn with_shared(self, shared: &[(u32, u32, u32)]) -> Self {
         if shared.is_empty() {
             return self;
