@@ -453,6 +453,22 @@ mod tests {
     }
 
     #[test]
+    fn edges_have_the_same_bits_on_every_machine() {
+        let matrix = vectors(530, 61);
+        let ranks: Vec<u32> = (0..530).map(|row| number(row * 7919 % 65_537)).collect();
+        let (edges, reserve) =
+            build(&matrix, 61, &ranks, Pruning { percentile: 90_000, top_m: 5, ..RULES }, &Quiet).unwrap();
+        let offsets = edges.offsets.iter().chain(&reserve.offsets).copied();
+        let partners = edges.targets.iter().chain(&reserve.partners).map(|partner| u64::from(*partner));
+        let weights = edges.weights.iter().chain(&reserve.similarities).map(|weight| u64::from(weight.to_bits()));
+        let sum = offsets
+            .chain(partners)
+            .chain(weights)
+            .fold(0_u64, |sum, x| (sum.rotate_left(5) ^ x).wrapping_mul(0x100_0000_01b3));
+        assert_eq!((edges.report.kept, sum), (1881, 12_850_363_497_942_006_601));
+    }
+
+    #[test]
     fn few_rows_and_equal_rows_work() {
         for rows in 0..3u32 {
             let ranks: Vec<u32> = (0..rows).collect();
