@@ -293,13 +293,38 @@ pub enum EdgeError {
         /// Which one, in the order given.
         share: usize,
         /// Why.
-        source: crate::index::edges::TilesFault,
+        source: TilesFault,
     },
     /// Shares don't make up the edges.
     #[error("{reason}: compute every share once, from the same documents and vectors and with the same settings")]
     NotJoined {
         /// What is wrong.
         reason: &'static str,
+    },
+}
+
+/// Why bytes are none of a build of edges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TilesFault {
+    /// They don't begin as one does.
+    #[error("this is no file of edge tiles: it does not begin with \"hedgerow-tiles\"")]
+    NotTiles,
+    /// Another version wrote them.
+    #[error(
+        "these edge tiles are of version {found}, and this program reads version {expected}: compute them anew with it"
+    )]
+    Version {
+        /// The version that they name.
+        found: u32,
+        /// The version that is read.
+        expected: u32,
+    },
+    /// They end early, go on too long, or their hash differs.
+    #[error("the edge tiles from byte {at} on are damaged or cut off: copy the file again, or compute them anew")]
+    Damaged {
+        /// Where the part begins that is damaged.
+        at: usize,
     },
 }
 

@@ -68,10 +68,12 @@ mod writer;
 
 pub use crate::distance::peak::multiply_adds;
 pub use crate::distance::{VectorFault, dot, normalise};
-pub use crate::error::{CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError};
+pub use crate::error::{
+    CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError, TilesFault,
+};
 pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::composite;
-pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities, TilesFault};
+pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities};
 pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::index::signals;
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};

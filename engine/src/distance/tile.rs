@@ -364,9 +364,10 @@ mod tests {
         forms.push((products_body::<[i32; 4], 4, 2, 8>, sift_body::<[i32; 4], 4>));
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            // SAFETY: the processor was just asked.
             forms.push((
+                // SAFETY: the processor was just asked.
                 |l, r, b, o| unsafe { products_avx2(l, r, b, o) },
+                // SAFETY: as above.
                 |p, l, c, o| unsafe { sift_avx2(p, l, c, o) },
             ));
             if is_x86_feature_detected!("avxvnni") {

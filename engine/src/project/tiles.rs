@@ -1,8 +1,8 @@
 //! Edges that are computed in shares, on several machines that hold the same store, and joined.
 
-use crate::error::EdgeError;
+use crate::error::{EdgeError, TilesFault};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::{EdgeRules, Forgotten, Identity, Part, TilesFault, Unfinished};
+use crate::index::edges::{EdgeRules, Forgotten, Identity, Part, Unfinished};
 use crate::project::edges::Task;
 use crate::project::{EdgeShare, EdgesBuilt, has_space};
 use crate::writer::Store;

@@ -24,7 +24,7 @@ use crate::index::edges::sides::Sides;
 use crate::index::edges::state::State;
 pub use building::{Building, Forgotten, Outcome, Unfinished};
 pub use image::image;
-pub use part::{Identity, Part, TilesFault};
+pub use part::{Identity, Part};
 pub use rules::{Cap, EdgeRules, Shared, Signal, SignalKind};
 pub use set::{EdgeReport, EdgeSet};
 pub use shared::{Mentions, shared};

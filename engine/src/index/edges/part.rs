@@ -1,8 +1,8 @@
 //! What some blocks of a build saw: kept when it is interrupted, and joined when several machines share it.
 
+use crate::error::TilesFault;
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::scan::{Tally, insert};
-use std::fmt;
 
 /// So much of a build.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,46 +26,7 @@ pub struct Part {
 /// Tells builds from each other.
 pub type Identity = [u8; 32];
 
-/// Why bytes are no part that fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TilesFault {
-    /// They don't begin as one does.
-    NotTiles,
-    /// Another version wrote them.
-    Version {
-        /// The version that they name.
-        found: u32,
-    },
-    /// They end early, go on too long, or their hash differs.
-    Damaged {
-        /// Where the part begins that is damaged.
-        at: usize,
-    },
-}
-
-impl fmt::Display for TilesFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotTiles => write!(out, "this is no file of edge tiles: expected it to begin with \"{MAGIC_TEXT}\""),
-            Self::Version { found } => write!(
-                out,
-                "these edge tiles are of version {found}, and this program reads version {VERSION}: compute them anew with it"
-            ),
-            Self::Damaged { at } => {
-                write!(
-                    out,
-                    "the edge tiles from byte {at} on are damaged or cut off: copy the file again, or compute them anew"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for TilesFault {}
-
 const MAGIC: &[u8; 16] = b"hedgerow-tiles\r\n";
-const MAGIC_TEXT: &str = "hedgerow-tiles";
 const VERSION: u32 = 1;
 
 /// Bytes before the counts, and those of the hash behind everything.
@@ -155,7 +116,7 @@ impl Part {
         let mut fields = Fields(&head[MAGIC.len()..]);
         let version = fields.u32();
         if version != VERSION {
-            return Err(TilesFault::Version { found: version });
+            return Err(TilesFault::Version { found: version, expected: VERSION });
         }
         let identity = fields.array();
         let bracket = Bracket { low: fields.u32(), shift: fields.u32(), bins: fields.u32() };
