@@ -219,7 +219,7 @@ impl Codes {
 
     /// An estimate that is not above a similarity, and by less than two units below it.
     pub fn fine_floor(&self, similarity: f32) -> i64 {
-        (long(f64::from(similarity) * self.per_unit * REST_STEPS) - 1).clamp(-FINE_NEVER, FINE_NEVER)
+        long(f64::from(similarity) * self.per_unit * REST_STEPS).saturating_sub(1).clamp(-FINE_NEVER, FINE_NEVER)
     }
 
     /// What an estimate says.
@@ -389,6 +389,10 @@ mod tests {
             let codes = Codes::new(&matrix, dimensions, &[0, 1, 7]);
             assert!(codes.error(0) >= 0 && codes.product_max() >= 0);
             assert_eq!(codes.right(9).0.len(), 0);
+            for similarity in [f32::NEG_INFINITY, f32::MIN, 0.0, f32::MAX, f32::INFINITY, f32::NAN] {
+                assert!(codes.perhaps_at_least(similarity) <= codes.certainly_above(similarity));
+                assert!(codes.fine_floor(similarity).abs() <= FINE_NEVER);
+            }
         }
     }
 }
