@@ -15,7 +15,7 @@ use hedgerow_format::projection::{EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSp
 use hedgerow_format::{ChunkId, Key, TextRef};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The edges of a space that are to be made.
 pub(super) struct Task<'t> {
@@ -82,7 +82,7 @@ impl Task<'_> {
     /// since.
     fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<(EdgesData, Option<Similarities>), Fault> {
         let Self { snapshot, space, rules, control, .. } = *self;
-        let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
+        let Gathered { mut vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
         let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
         let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
@@ -237,8 +237,12 @@ impl Vectors {
         })?;
         rows.sort_by_key(|row| row.0);
         let mut matrix = vec![0.0; rows.len() * dimensions];
-        matrix.par_chunks_mut(dimensions.max(1)).zip(&rows).for_each(|(components, (_, row))| decode(row, components));
-        let hashes = rows.par_iter().map(|(_, row)| hash(row)).collect();
+        let lines = matrix.par_chunks_mut(dimensions.max(1)).zip(&rows);
+        let hashes = lines.map(|(components, (_, row))| {
+            decode(row, components);
+            hash(row)
+        });
+        let hashes = hashes.collect();
         Ok(Self { chunks: rows.iter().map(|row| row.0).collect(), dimensions, matrix, hashes })
     }
 
@@ -247,7 +251,7 @@ impl Vectors {
     }
 
     /// The edges that follow from former ones and what changed; none where only building everything tells.
-    fn followed(&self, former: &Edges, follow: &Follow<'_>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
+    fn followed(&mut self, former: &Edges, follow: &Follow<'_>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
         let kept = former.reserve()?;
         let tables = former.report()?.tables;
         // Where pairs join two sides, tables come first.
@@ -268,9 +272,13 @@ impl Vectors {
         let gone_firsts: Vec<bool> = gone.iter().map(|row| was_first(row)).collect();
         let Some(gone) = self.gone(follow.snapshot, former.space(), &gone)? else { return Ok(None) };
         let Some((set, reserve)) = as_built(former, &kept)? else { return Ok(None) };
-        let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone: &gone, gone_firsts: &gone_firsts };
+        let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone_firsts: &gone_firsts };
         let Follow { pruning, ranks, control, .. } = *follow;
-        Ok(edges::update(&self.matrix, self.dimensions, ranks, pruning, &former, control)?)
+        let end = self.matrix.len();
+        self.matrix.extend(gone);
+        let updated = edges::update(&self.matrix, self.dimensions, ranks, pruning, &former, control);
+        self.matrix.truncate(end);
+        Ok(updated?)
     }
 
     /// The vectors of chunks that are gone or have others now, while files still hold them.
@@ -323,8 +331,10 @@ impl Vectors {
 
 /// Former edges and their reserve by the rows that they were built from; none where they speak of other chunks.
 fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
-    let row_of: BTreeMap<u32, u32> = (0..).zip(&kept.rows).map(|(at, row)| (row.chunk, at)).collect();
-    let mut set = EdgeSet { offsets: vec![0], ..EdgeSet::default() };
+    let mut row_of = vec![u32::MAX; kept.rows.iter().map(|row| row.chunk as usize + 1).max().unwrap_or(0)];
+    for (at, row) in (0..).zip(&kept.rows) {
+        row_of[row.chunk as usize] = at;
+    }
     let start = kept.start.unwrap_or(EdgeReserveRow { below: 0, low: 0, reserved: 0 });
     let mut reserve = Reserve {
         low: start.low,
@@ -333,12 +343,17 @@ fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Rese
         offsets: vec![0],
         ..Reserve::default()
     };
-    for row in &kept.rows {
-        for (partner, weight) in former.neighbours(ChunkId(row.chunk))? {
-            let Some(partner) = row_of.get(&partner.0) else { return Ok(None) };
-            set.targets.push(*partner);
-            set.weights.push(weight);
-        }
+    let known = |partner: ChunkId| row_of.get(partner.0 as usize).copied().filter(|row| *row != u32::MAX);
+    let of_row = |row: &EdgeRow| -> Result<Option<Vec<(u32, f32)>>, Fault> {
+        let neighbours = former.neighbours(ChunkId(row.chunk))?;
+        Ok(neighbours.map(|(partner, weight)| Some((known(partner)?, weight))).collect())
+    };
+    let lists: Vec<Option<Vec<(u32, f32)>>> = kept.rows.par_iter().map(of_row).collect::<Result<_, Fault>>()?;
+    let mut set = EdgeSet { offsets: vec![0], ..EdgeSet::default() };
+    for (row, list) in kept.rows.iter().zip(lists) {
+        let Some(list) = list else { return Ok(None) };
+        set.targets.extend(list.iter().map(|edge| edge.0));
+        set.weights.extend(list.iter().map(|edge| edge.1));
         set.offsets.push(set.targets.len() as u64);
         reserve.ranks.push(row.rank);
         reserve.floors.push(row.floor);
@@ -377,13 +392,13 @@ fn number(row: usize) -> u32 {
 pub(super) fn key_ranks(
     snapshot: &Snapshot,
     chunks: &[ChunkId],
-    last: impl Fn(ChunkId) -> bool,
+    last: impl Fn(ChunkId) -> bool + Sync,
 ) -> Result<Vec<u32>, Fault> {
-    let mut order = Vec::with_capacity(chunks.len());
-    for (row, id) in chunks.iter().enumerate() {
+    let keyed = chunks.par_iter().enumerate().map(|(row, id)| -> Result<_, Damage> {
         let chunk = snapshot.chunk(*id)?;
-        order.push((last(*id), Key::of_document(chunk.document()?.key()?), chunk.ordinal(), row));
-    }
+        Ok((last(*id), Key::of_document(chunk.document()?.key()?), chunk.ordinal(), row))
+    });
+    let mut order = keyed.collect::<Result<Vec<_>, _>>()?;
     order.par_sort_unstable();
     let mut ranks = vec![0; chunks.len()];
     for (rank, (_, _, _, row)) in (0..).zip(order) {

@@ -120,14 +120,13 @@ pub struct Former<'f> {
     pub reserve: &'f Reserve,
     /// For each of its rows the row that it is now, with the same vector; none if it is gone.
     pub rows: &'f [Option<u32>],
-    /// The vectors of the rows that are gone, in the order of those rows.
-    pub gone: &'f [f32],
     /// Where pairs join two sides, whether each of the rows that are gone is of the first.
     pub gone_firsts: &'f [bool],
 }
 
 /// Builds what [`build`] builds from what was built before: compares the rows that came and those that went with all, and
-/// anew those that lost so many partners that others may take their places.
+/// anew those that lost so many partners that others may take their places. Behind the rows that are there, of which there
+/// are as many as ranks, the matrix holds those that are gone, in their former order.
 ///
 /// Compares n · (changed + renewed) pairs. None where what was kept does not tell the threshold any more, or where too much
 /// changed; then only [`build`] can.
@@ -153,13 +152,11 @@ pub fn update(
     let mut known = vec![false; rows];
     places.iter().flatten().for_each(|place| known[*place as usize] = true);
     let came: Vec<u32> = (0..).zip(&known).filter(|(_, known)| !**known).map(|(place, _)| place).collect();
-    // What is gone stands behind the rows that are there.
-    let joined = [matrix.get(..rows * dimensions).unwrap_or_default(), former.gone].concat();
-    let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(joined.len() / dimensions.max(1))).collect();
-    let codes = Codes::new(&joined, dimensions, &all);
+    let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(matrix.len() / dimensions.max(1))).collect();
+    let codes = Codes::new(matrix, dimensions, &all);
     let gone: Vec<u32> = (number(rows)..number(all.len())).collect();
     let firsts = rules.pairs.firsts(rows).map(|firsts| [&firsts, former.gone_firsts].concat());
-    let change = Change { matrix: &joined, dimensions, codes: &codes, order: &all, firsts, control };
+    let change = Change { matrix, dimensions, codes: &codes, order: &all, firsts, control };
     let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
     let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
     let renewed = state.incomplete(threshold.max(rules.least), rules);
@@ -570,10 +567,10 @@ mod tests {
             let gone_firsts: Vec<bool> = gone.iter().map(|row| row.0 < MIDDLE).collect();
             let (gone, _) = laid_out(&gone, &pool, dimensions);
             let (matrix, ranks) = laid_out(&changed, &pool, dimensions);
-            let former =
-                Former { edges: &built.0, reserve: &built.1, rows: &former, gone: &gone, gone_firsts: &gone_firsts };
+            let former = Former { edges: &built.0, reserve: &built.1, rows: &former, gone_firsts: &gone_firsts };
             let rules = in_step(rules, &changed);
-            let update = update(&matrix, dimensions, &ranks, rules, &former, &Quiet).unwrap();
+            let joined = [matrix.as_slice(), &gone].concat();
+            let update = update(&joined, dimensions, &ranks, rules, &former, &Quiet).unwrap();
             let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
             if let Some(update) = update {
                 assert_eq!(update.0, expected.0);

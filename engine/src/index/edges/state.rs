@@ -5,6 +5,7 @@ use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::{Tally, bar, entry, parts};
 use crate::index::edges::set::{EdgeReport, EdgeSet};
 use crate::index::edges::{Pruning, Reserve};
+use rayon::prelude::*;
 
 /// Partners that a row remembers beyond those that it may choose, for when it loses some.
 const SPARE: usize = 8;
@@ -33,8 +34,8 @@ impl State {
         self.tally.bin_of(target).ok().map(|(bin, before)| (self.low + bin, before))
     }
 
-    fn lists(&self) -> impl Iterator<Item = &[u64]> {
-        self.entries.chunks_exact(self.width.max(1))
+    fn lists(&self) -> impl IndexedParallelIterator<Item = &[u64]> {
+        self.entries.par_chunks_exact(self.width.max(1))
     }
 
     /// The rows that may have partners at or above the threshold that they don't know and would choose.
@@ -44,7 +45,8 @@ impl State {
             let known = list.iter().filter(|entry| is_partner(**entry, threshold)).count();
             known < wanted && floor(list, self.low) > threshold
         };
-        (0..).zip(self.lists()).filter(|(_, list)| lacks(list)).map(|(place, _)| place).collect()
+        let lacking: Vec<bool> = self.lists().map(lacks).collect();
+        (0..).zip(lacking).filter(|(_, lacks)| *lacks).map(|(place, _)| place).collect()
     }
 
     /// Keeps no more counts than there are pairs, those around the threshold: what is kept shall not outweigh the rows.
@@ -61,7 +63,6 @@ impl State {
     pub fn edges(mut self, order: &[u32], rules: Pruning, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
         self.trim(threshold);
         let choices = choices(self.lists(), threshold.max(rules.least), rules);
-        let mut spare = vec![Vec::new(); order.len()];
         let mut reserve = Reserve {
             low: self.low,
             below: self.tally.below,
@@ -70,22 +71,28 @@ impl State {
             floors: vec![self.low; order.len()],
             ..Reserve::default()
         };
-        for ((place, list), (&row, choices)) in (0..).zip(self.lists()).zip(order.iter().zip(&choices)) {
-            reserve.ranks[row as usize] = place;
-            reserve.floors[row as usize] = floor(list, self.low);
-            // The first are its choices, which the edges tell where they hold all choices.
-            let told = if rules.apart { 0 } else { choices.len() };
+        // The first of a list are choices, which the edges tell where they hold all choices.
+        let told = |choices: &Vec<u64>| if rules.apart { 0 } else { choices.len() };
+        let spares = self.lists().zip(&choices).map(|(list, choices)| {
             let known = list.iter().rev().map(|entry| parts(*entry));
             let known = known.filter_map(|(image, partner)| Some((order[partner? as usize], image)));
-            spare[row as usize].extend(known.skip(told));
+            known.skip(told(choices)).collect()
+        });
+        let spares: Vec<Vec<(u32, u32)>> = spares.collect();
+        let mut places = vec![0; order.len()];
+        for (place, row) in (0..).zip(order) {
+            reserve.ranks[*row as usize] = place;
+            places[*row as usize] = place as usize;
         }
+        let floors: Vec<u32> = self.lists().map(|list| floor(list, self.low)).collect();
         reserve.offsets.push(0);
-        for (partner, image) in spare.into_iter().flat_map(|spare| {
-            reserve.offsets.push(reserve.offsets.last().unwrap_or(&0) + spare.len() as u64);
-            spare
-        }) {
-            reserve.partners.push(partner);
-            reserve.similarities.push(score(image));
+        for (place, known) in places.into_iter().zip(&mut reserve.floors) {
+            *known = floors[place];
+            for (partner, image) in &spares[place] {
+                reserve.partners.push(*partner);
+                reserve.similarities.push(score(*image));
+            }
+            reserve.offsets.push(reserve.partners.len() as u64);
         }
         let pairs = self.pairs;
         let report = EdgeReport {
@@ -114,32 +121,52 @@ impl State {
         if !fits {
             return None;
         }
+        let mut rows_of = vec![None; rows];
         for (row, place) in places.iter().enumerate() {
-            let Some(place) = place else { continue };
-            let mut list = Vec::new();
-            if !rules.apart {
-                list = partners(&edges.offsets, &edges.targets, &edges.weights, row)?;
-                list.sort_by_key(|(partner, image)| (!image, reserve.ranks.get(*partner as usize).copied()));
-                list.truncate(rules.top_m as usize);
+            if let Some(place) = place {
+                *rows_of.get_mut(*place as usize)? = Some(row);
             }
-            list.extend(partners(&reserve.offsets, &reserve.partners, &reserve.similarities, row)?);
-            let floor = reserve.floors[row];
-            let lost = list.iter().any(|(partner, _)| places.get(*partner as usize).copied().flatten().is_none());
-            // What lies below its floor counts only as long as the list stays full: others may be as similar as that.
-            let full = !lost && list.len() >= width;
-            list.retain(|(_, image)| *image >= floor || full);
-            let known = list
-                .iter()
-                .filter_map(|(partner, image)| Some(entry(*image, places.get(*partner as usize).copied().flatten()?)));
-            let slots = entries.chunks_exact_mut(width).nth(*place as usize)?;
-            slots.fill(if floor > reserve.low { bar(floor - 1) } else { 0 });
-            let mut filled = slots.iter_mut().rev();
-            known.take(width).for_each(|known| _ = filled.next().map(|slot| *slot = known));
-            slots.sort_unstable();
+        }
+        let slots = entries.par_chunks_exact_mut(width.max(1)).zip(&rows_of);
+        let sound = slots.map(|(slots, row)| resume(edges, reserve, rules, places, *row, slots).is_some());
+        if !sound.reduce(|| true, |one, other| one && other) {
+            return None;
         }
         let tally = Tally { below: reserve.below, counts: reserve.counts.clone() };
         Some(Self { low: reserve.low, tally, width, entries, pairs: rules.pairs.count(rows) })
     }
+}
+
+/// Fills the entries of a place from what its former row knew, if it had one; none where the reserve does not fit the edges.
+fn resume(
+    edges: &EdgeSet,
+    reserve: &Reserve,
+    rules: Pruning,
+    places: &[Option<u32>],
+    row: Option<usize>,
+    slots: &mut [u64],
+) -> Option<()> {
+    let Some(row) = row else { return Some(()) };
+    let now = |partner: u32| places.get(partner as usize).copied().flatten();
+    let mut list = Vec::new();
+    if !rules.apart {
+        list = partners(&edges.offsets, &edges.targets, &edges.weights, row)?;
+        list.sort_unstable_by_key(|(partner, image)| (!image, reserve.ranks.get(*partner as usize).copied(), *partner));
+        list.truncate(rules.top_m as usize);
+    }
+    list.extend(partners(&reserve.offsets, &reserve.partners, &reserve.similarities, row)?);
+    let floor = *reserve.floors.get(row)?;
+    let lost = list.iter().any(|(partner, _)| now(*partner).is_none());
+    // What lies below its floor counts only as long as the list stays full: others may be as similar as that.
+    let full = !lost && list.len() >= slots.len();
+    list.retain(|(_, image)| *image >= floor || full);
+    let known = list.iter().filter_map(|(partner, image)| Some(entry(*image, now(*partner)?)));
+    slots.fill(if floor > reserve.low { bar(floor - 1) } else { 0 });
+    for (slot, known) in slots.iter_mut().rev().zip(known) {
+        *slot = known;
+    }
+    slots.sort_unstable();
+    Some(())
 }
 
 /// The partners of a row with their images, as offsets, targets and weights tell them.
