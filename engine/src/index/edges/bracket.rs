@@ -33,7 +33,7 @@ const EFFECT_TURNS: usize = 12;
 
 /// The bracket reaches so much further to both sides where its images still fit, so that changes find the threshold in it
 /// that they move.
-const RESERVE: f64 = 3e-4;
+const RESERVE: f64 = 6e-4;
 
 /// Bins of a histogram of products.
 const HISTOGRAM: u32 = 1 << 14;
