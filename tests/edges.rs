@@ -340,6 +340,8 @@ fn a_kind_of_pairs_has_a_file_while_it_has_a_pair_and_settings_outlive_all_pairs
             batch.put(row.staged());
         }
         store.commit(batch).expect("the batch is sound");
+        let behind = place.read().incomplete();
+        assert_eq!(behind.iter().filter(|said| said.contains("edges")).count(), 1, "{behind:?}");
         store.refresh(&Quiet).expect("the store can be brought in step");
         assert_eq!(kinds(&store), expected);
         assert_eq!(stored(&place.read(), 6), all_expected(&rows, &rules));

@@ -133,10 +133,13 @@ impl Snapshot {
             None => {}
         }
         for edges in &self.edges {
-            match edges.check() {
-                Err(damage) => lacks.push(damaged(damage)),
-                Ok(()) => lacks.extend(behind("the edges projection", edges.entry().facts, edges.entry().chunks_end)),
-            }
+            let entry = edges.entry();
+            let said = edges.check().map_or_else(
+                |damage| Some(damaged(damage)),
+                |()| behind("the edges projection", entry.facts, entry.chunks_end),
+            );
+            // Those of all kinds and spaces are mostly behind together.
+            lacks.extend(said.filter(|said| !lacks.contains(said)));
         }
         lacks
     }

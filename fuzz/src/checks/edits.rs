@@ -50,6 +50,8 @@ fn manifest(image: &mut Image, input: &mut Input<'_>) {
                     10 => entry.kind = value % 5,
                     11 => entry.chunks_end = id,
                     12 => entry.facts = u64::from(value % 64),
+                    _ if value % 5 == 0 => entry.pairs = value % 4,
+                    _ if value % 7 == 0 => entry.settings.shared_chunks = value % 1100,
                     _ => entry.space = if value % 2 == 0 { "other".into() } else { String::new() },
                 }
             }

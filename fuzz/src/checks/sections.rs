@@ -5,7 +5,8 @@ use crate::checks::input::Input;
 use crate::checks::segment_reader;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Whole};
 use hedgerow_format::projection::{
-    EdgeReportRow, EdgeRow, EdgeSpare, LinkEntityRow, LinkLeadRow, LinkWords, validate_edges, validate_links,
+    EdgeReportRow, EdgeRow, EdgeSignalRow, EdgeSpare, LinkEntityRow, LinkLeadRow, LinkWords, validate_edges,
+    validate_links,
 };
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{self, SegmentShape};
@@ -160,6 +161,14 @@ fn read_edges(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     file.string(report.ok_or("there is no report")?.space).map_err(said)?;
     if weights.len() != targets.len() {
         return Err("an edge has no weight".into());
+    }
+    let origins = file.section(SectionKind::EdgeOrigins).map_err(said)?;
+    if !origins.is_empty() && (origins.len() != targets.len() || origins.iter().any(|origin| !(1..4).contains(origin)))
+    {
+        return Err("an edge has no origin".into());
+    }
+    for signal in file.rows::<EdgeSignalRow>(SectionKind::EdgeSignals).map_err(said)?.iter() {
+        file.string(signal.space).map_err(said)?;
     }
     let known = file.rows::<EdgeRow>(SectionKind::EdgeRows).map_err(said)?;
     let spares = file.rows::<EdgeSpare>(SectionKind::EdgeSpares).map_err(said)?;

@@ -150,6 +150,15 @@ mod tests {
     }
 
     #[test]
+    fn among_equal_weights_the_more_similar_comes_first_and_then_the_first_by_rank() {
+        let mentions = Mentions { of_rows: vec![vec![0]; 3], weights: vec![1.0] };
+        let matrix = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0];
+        let found = shared(&matrix, 2, &[2, 0, 1], Population::All, (&mentions, 1), &Quiet).unwrap();
+        // Row 0 and row 2 are alike; row 1 is as near to both, and row 2 comes before row 0.
+        assert_eq!(found, [(0, 2, image(1.0)), (1, 2, image(0.0))]);
+    }
+
+    #[test]
     fn between_two_sides_only_rows_of_the_other_are_chosen() {
         // By rank the first two are rows 4 and 3.
         check(Population::Across(2), 1, &[(0, 3), (2, 3)]);
