@@ -12,6 +12,7 @@ use hedgerow::{
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Debug)]
@@ -391,6 +392,41 @@ fn edges_for_shared_entities_need_no_refresh_before_them_and_say_so() {
         let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
         assert_eq!((why.edge.is_some(), why.by_entities, why.by_similarity), (edge, edge, false), "{why:?}");
     }
+}
+
+#[test]
+fn rules_survive_damage_salvage_and_the_canonical_form() {
+    let place = Place::new();
+    let shared = Some(Shared { chunks_max: 9, top_m: 2 });
+    let rules = EdgeRules { cap: Cap::Both, least: Some(0.2), shared, ..EdgeRules::new(60_000, 3) };
+    let case = Case { rows: 30, dimensions: 6, directions: 20, seed: 3, tables: 40, rules };
+    let (store, rows) = built(&place, &case);
+    store.build_edges("v", &case.rules, &Quiet).expect("edges can be built");
+    let expected = all_expected(&rows, &case.rules);
+    let kept = BTreeMap::from([("v".to_owned(), case.rules.clone())]);
+    let scratch = Place::new();
+    let disk = Env::folder(&scratch.path()).expect("it is a folder").disk;
+    drop(hedgerow::canonical(&place.read(), disk, &Quiet).expect("what is whole can be copied"));
+    assert_eq!((stored(&scratch.read(), 30), scratch.read().edge_rules()), (expected.clone(), kept.clone()));
+    drop(store);
+    // A file of each kind in turn.
+    for number in 0..3 {
+        let files = fs::read_dir(place.path().join("projections")).expect("there are projections");
+        let files = files.map(|file| file.expect("the folder can be read").path());
+        let mut edges: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".edges.prj")).collect();
+        edges.sort();
+        assert_eq!(edges.len(), 3);
+        let mut bytes = fs::read(&edges[number]).expect("it can be read");
+        bytes[300] ^= 1;
+        fs::write(&edges[number], bytes).expect("it can be written");
+        place.open().refresh(&Quiet).expect("the store can be brought in step");
+        place.open().close().expect("there is nothing to merge");
+        assert_eq!((stored(&place.read(), 30), place.read().edge_rules()), (expected.clone(), kept.clone()));
+    }
+    let env = |place: &Place| Env::folder(&place.path()).expect("it is a folder");
+    let saved = Place::new();
+    let (_, salvaged) = hedgerow::salvage(&env(&place), env(&saved), &Quiet).expect("it can be read");
+    assert_eq!(salvaged.edges, kept.into_iter().collect::<Vec<_>>());
 }
 
 #[test]
