@@ -1,6 +1,7 @@
 //! Stored similarity edges, against a computation that anyone can follow.
 
 mod naive;
+mod parts;
 
 use crate::command::{Folder, Run, command, told};
 use crate::edges::naive::{Expected, Pairs, Row, all_expected, direction, entities, expected, name, ordered};

@@ -123,13 +123,18 @@ impl Unfinished for UnfinishedEdges<'_> {
     }
 
     fn keep(&self, part: &Part) {
-        let Ok(mut parts) = self.parts.lock() else { return };
-        parts.retain(|known| known.identity != part.identity);
-        parts.push(part.clone());
+        self.note(part);
+        let Ok(parts) = self.parts.lock() else { return };
         let mut bytes = Vec::new();
         for part in parts.iter() {
             part.write(&mut bytes);
         }
         (self.keep)(&bytes);
+    }
+
+    fn note(&self, part: &Part) {
+        let Ok(mut parts) = self.parts.lock() else { return };
+        parts.retain(|known| known.identity != part.identity);
+        parts.push(part.clone());
     }
 }

@@ -1,5 +1,6 @@
 //! `hedgerow edges`: similarity edges between chunks, exact and pruned.
 
+mod parts;
 mod signals;
 
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use std::time::Instant;
 use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot, Store};
 use serde::Serialize;
 
+use crate::command::edges::parts::{Done, Parts};
 use crate::command::render::layout::{decimal, grouped};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
@@ -19,10 +21,13 @@ use crate::session::Session;
 #[command(after_help = "\
 All pairs of chunks are compared. There are three kinds of them: document-document (neither chunk is a table), table-table \
 and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
-of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings.
+of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings. A build that is interrupted goes on when the same command is \
+given again. Machines that hold the same store can share a build: each computes shares, one merges them.
 
-Example:
-  hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8")]
+Examples:
+  hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8
+  hedgerow edges notes.hedgerow --tiles 1/2 --to first.tiles
+  hedgerow edges notes.hedgerow --merge first.tiles second.tiles")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
@@ -56,6 +61,9 @@ pub struct Args {
     /// Vector space [default: the only one]
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
+    /// A part of the build.
+    #[command(flatten)]
+    parts: Parts,
 }
 
 /// Whose choice a pair needs.
@@ -80,10 +88,15 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let progress = session.progress("comparing all pairs");
     let start = Instant::now();
     let rules = args.rules();
-    let built = store.build_edges(&space, &rules, &progress)?;
+    let done = args.parts.build(&store, &args.store, (&space, &rules), session, &progress)?;
     drop(progress);
-    let built = Built::of(space, &rules, &built, start.elapsed().as_secs_f64());
-    session.print(&built, |out| human(out, &built))?;
+    match done {
+        Done::Share(written) => session.print(&written, |out| written.human(out))?,
+        Done::Edges(built) => {
+            let built = Built::of(space, &rules, &built, start.elapsed().as_secs_f64());
+            session.print(&built, |out| human(out, &built))?;
+        }
+    }
     Ok(Outcome::Done)
 }
 

@@ -19,6 +19,8 @@ pub trait Unfinished: Sync {
     fn last(&self, identity: &Identity) -> Result<Option<Part>, Cancelled>;
     /// Keeps a part instead of what was kept before of its build. What can't be kept is done anew.
     fn keep(&self, part: &Part);
+    /// Notes a part that is done, so that it is kept with the next one.
+    fn note(&self, _part: &Part) {}
 }
 
 /// Nothing is kept.
@@ -163,6 +165,7 @@ impl<'b> Building<'b> {
                 return Err(Cancelled);
             }
         }
+        unfinished.note(part);
         Ok(())
     }
 
