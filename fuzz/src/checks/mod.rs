@@ -18,6 +18,7 @@ pub mod pdf;
 mod questions;
 pub mod sections;
 mod segment_reader;
+mod tiles;
 
 /// A target of the fuzzer.
 pub struct Check {
@@ -44,6 +45,7 @@ pub const ALL: &[Check] = &[
     Check { name: "catalog", run: catalog::check, seeds: catalog::seeds },
     Check { name: "pack", run: pack::check, seeds: pack::seeds },
     Check { name: "operations", run: operations::check, seeds: operations::seeds },
+    Check { name: "tiles", run: tiles::check, seeds: tiles::seeds },
 ];
 
 /// Runs the check of a target.

@@ -51,6 +51,12 @@ impl Bracket {
         Self { low, shift, bins: (span >> shift) + 1 }
     }
 
+    /// Whether its images are numbers of 32 bits, and its bins not too many.
+    pub fn is_sound(&self) -> bool {
+        let images = u64::from(self.bins).checked_shl(self.shift).unwrap_or(u64::MAX);
+        (1..=BINS_MAX).contains(&self.bins) && self.shift < 32 && u64::from(self.low) + images <= 1 << 32
+    }
+
     /// The highest image, of those that numbers have.
     pub fn high(&self) -> u32 {
         let images = u64::from(self.bins) << self.shift;

@@ -4,7 +4,7 @@ use crate::distance::codes::Codes;
 use crate::index::control::{Cancelled, Control, Quiet};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::part::{Identity, Part};
-use crate::index::edges::scan::{BLOCK_PAIRS, Choices, Progress, Scan};
+use crate::index::edges::scan::{BLOCK_PAIRS, Choices, Progress, Scan, parts};
 use crate::index::edges::settle::{EXTRA, Settling};
 use crate::index::edges::sides::Sides;
 use crate::index::edges::state::{State, order_statistic, width};
@@ -132,7 +132,10 @@ impl<'b> Building<'b> {
     fn is_of(&self, part: &Part) -> bool {
         let width = self.width() + EXTRA;
         let fits = part.width == width && part.entries.len() == width * self.rows() && part.done.len() == self.blocks();
-        part.identity == self.identity && fits && part.tally.counts.len() == part.bracket.bins as usize
+        // A part may come from elsewhere.
+        let rows = number(self.rows());
+        let known = |entry: &u64| parts(*entry).1.is_none_or(|partner| partner < rows);
+        part.identity == self.identity && fits && part.entries.iter().all(known)
     }
 
     /// Compares the pairs of the blocks that are wanted and not done.
@@ -154,7 +157,7 @@ impl<'b> Building<'b> {
             let progress = Progress { before: part.pairs, total: self.pairs() };
             let seen = scan.look_at(blocks, part.bracket, &choices, progress);
             part.entries = choices.into_entries();
-            part.pairs += seen.pairs;
+            part.pairs = part.pairs.saturating_add(seen.pairs);
             part.tally.add(&seen.tally);
             seen.done.iter().for_each(|block| part.done[*block] = true);
             let cancelled = seen.done.len() < blocks.len();

@@ -30,7 +30,9 @@ const MAGIC: &[u8; 16] = b"hedgerow-tiles\r\n";
 const VERSION: u32 = 1;
 
 /// Bytes before the counts, and those of the hash behind everything.
-const HEAD: usize = 16 + 4 + 32 + 4 * 3 + 8 * 4 + 4;
+const HEAD: usize = 16 + 4 + 32 + 4 * 3 + 8 * 5 + 4;
+/// Bytes of a bin that has pairs.
+const COUNT: usize = 12;
 const HASH: usize = 32;
 
 impl Part {
@@ -61,7 +63,7 @@ impl Part {
             return false;
         }
         self.done.iter_mut().zip(&other.done).for_each(|(one, other)| *one |= *other);
-        self.pairs += other.pairs;
+        self.pairs = self.pairs.saturating_add(other.pairs);
         self.tally.add(&other.tally);
         let width = self.width.max(1);
         for (entries, others) in self.entries.chunks_mut(width).zip(other.entries.chunks(width)) {
@@ -81,11 +83,17 @@ impl Part {
         for number in [self.bracket.low, self.bracket.shift, self.bracket.bins] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [self.pairs, self.tally.below, self.done.len() as u64, self.entries.len() as u64] {
+        let counts = || (0_u32..).zip(&self.tally.counts).filter(|(_, count)| **count > 0);
+        let lengths = [self.done.len(), self.entries.len(), counts().count()].map(|len| len as u64);
+        for number in [self.pairs, self.tally.below].into_iter().chain(lengths) {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&u32::try_from(self.width).unwrap_or(u32::MAX).to_le_bytes());
-        self.tally.counts.iter().chain(&self.entries).for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        for (bin, count) in counts() {
+            out.extend_from_slice(&bin.to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+        }
+        self.entries.iter().for_each(|entry| out.extend_from_slice(&entry.to_le_bytes()));
         out.extend(self.done.iter().map(|done| u8::from(*done)));
         let hash = *blake3::hash(&out[start..]).as_bytes();
         out.extend_from_slice(&hash);
@@ -121,21 +129,27 @@ impl Part {
         let identity = fields.array();
         let bracket = Bracket { low: fields.u32(), shift: fields.u32(), bins: fields.u32() };
         let [pairs, below] = [fields.u64(), fields.u64()];
-        let [blocks, entries] = [fields.len(), fields.len()];
+        let [blocks, entries, counts] = [fields.len(), fields.len(), fields.len()];
         let width = usize::try_from(fields.u32()).unwrap_or(usize::MAX);
-        let numbers = entries.checked_add(bracket.bins as usize).and_then(|numbers| numbers.checked_mul(8));
-        let body = numbers.and_then(|numbers| numbers.checked_add(blocks)?.checked_add(HEAD));
+        let body = counts.checked_mul(COUNT).zip(entries.checked_mul(8));
+        let body =
+            body.and_then(|(counts, entries)| counts.checked_add(entries)?.checked_add(blocks)?.checked_add(HEAD));
         let Some((body, hash)) = body.and_then(|body| Some((bytes.get(..body)?, bytes.get(body..body + HASH)?))) else {
             return Err(damaged);
         };
-        if blake3::hash(body).as_bytes() != hash {
+        if blake3::hash(body).as_bytes() != hash || !bracket.is_sound() {
             return Err(damaged);
         }
-        let (numbers, done) = body[HEAD..].split_at(body.len() - HEAD - blocks);
-        let mut numbers: Vec<u64> = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
-        let entries = numbers.split_off(bracket.bins as usize);
+        let (counts, rest) = body[HEAD..].split_at(counts * COUNT);
+        let (entries, done) = rest.split_at(entries * 8);
+        let mut tally = Tally { below, counts: vec![0; bracket.bins as usize] };
+        for count in counts.as_chunks::<COUNT>().0 {
+            let mut fields = Fields(count);
+            let (bin, pairs) = (fields.u32(), fields.u64());
+            *tally.counts.get_mut(bin as usize).ok_or_else(|| damaged.clone())? = pairs;
+        }
+        let entries = entries.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
         let done = done.iter().map(|done| *done != 0).collect();
-        let tally = Tally { below, counts: numbers };
         let part = Self { identity, bracket, done, pairs, tally, width, entries };
         Ok((part, body.len() + HASH))
     }
