@@ -92,6 +92,9 @@ pub struct EdgeStats {
     pub degree_max: u32,
     /// Connected components.
     pub components: u32,
+    /// What is left of the reserve by which edges follow changes: how many pairs the threshold may pass on its way down, and
+    /// on its way up, before all pairs are compared again.
+    pub reserve: [u64; 2],
 }
 
 impl Snapshot {
@@ -171,6 +174,7 @@ impl Bounded<'_> {
                 kept: report.kept,
                 degree_max: report.degree_max,
                 components: report.components,
+                reserve: edges.counted_around()?,
             });
         }
         Ok(stats)

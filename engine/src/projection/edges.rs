@@ -154,6 +154,25 @@ impl Edges {
         Ok(Some(counts.iter().take(over).fold(start.below, |below, count| below.saturating_add(count.pairs))))
     }
 
+    /// How many pairs the threshold may pass on its way down, and on its way up, before all pairs have to be compared again:
+    /// those that are counted on either side of it.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn counted_around(&self) -> Result<[u64; 2], Damage> {
+        let place = |error| self.file.damage(error);
+        let counts: Rows<'_, EdgeCount> = self.file.rows(SectionKind::EdgeCounts).map_err(place)?;
+        let starts: Rows<'_, EdgeReserveRow> = self.file.rows(SectionKind::EdgeReserve).map_err(place)?;
+        let low = starts.get(0).map_or(0, |start| start.low);
+        let threshold = u64::from(image(self.report()?.threshold).saturating_sub(low));
+        let mut around = [0_u64; 2];
+        for (bin, count) in (0_u64..).zip(counts.iter()) {
+            let side = &mut around[usize::from(bin >= threshold)];
+            *side = side.saturating_add(count.pairs);
+        }
+        Ok(around)
+    }
+
     /// Which rules made an edge between two chunks, bits of [`edge_origins`]; none where there is no edge.
     ///
     /// # Errors

@@ -73,9 +73,15 @@ fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
         grouped(edges.degree_max.into()),
         counted(edges.components.into(), "component", "components")
     );
+    let [down, up] = edges.reserve;
+    let reserve = format!("follows changes over {} pairs down, {} up", grouped(down), grouped(up));
     field(
         out,
         "similarity",
-        &format!("{}, {kind}: {}; {rules}; {pairs}; {shape}", edges.space, counted(edges.kept, "edge", "edges")),
+        &format!(
+            "{}, {kind}: {}; {rules}; {pairs}; {shape}; {reserve}",
+            edges.space,
+            counted(edges.kept, "edge", "edges")
+        ),
     )
 }
