@@ -76,14 +76,16 @@ impl EdgeSet {
     }
 
     fn written(pairs: &[Pair], report: EdgeReport) -> Self {
+        let (components, set) = rayon::join(|| components(pairs, report.rows), || Self::laid_out(pairs, report));
+        Self { report: EdgeReport { components, ..set.report }, ..set }
+    }
+
+    fn laid_out(pairs: &[Pair], report: EdgeReport) -> Self {
         let rows = report.rows as usize;
         let mut starts = vec![0; rows + 1];
-        let mut sets = Sets { parents: (0..report.rows).collect() };
-        let mut components = report.rows;
         for &((low, high, _), _) in pairs {
             starts[low as usize + 1] += 1;
             starts[high as usize + 1] += 1;
-            components -= u32::from(sets.join(low, high));
         }
         let degree_max = starts.iter().copied().max().unwrap_or(0) as u64;
         for row in 0..rows {
@@ -108,9 +110,14 @@ impl EdgeSet {
         }
         let kept = pairs.len() as u64;
         let shared = pairs.iter().filter(|pair| pair.1 == SHARED).count() as u64;
-        let report = EdgeReport { kept, shared, degree_max, components, ..report };
-        EdgeSet { offsets, targets, weights, origins, report }
+        EdgeSet { offsets, targets, weights, origins, report: EdgeReport { kept, shared, degree_max, ..report } }
     }
+}
+
+/// How many sets of rows the edges connect.
+fn components(pairs: &[Pair], rows: u32) -> u32 {
+    let mut sets = Sets { parents: (0..rows).collect() };
+    pairs.iter().fold(rows, |components, ((low, high, _), _)| components - u32::from(sets.join(*low, *high)))
 }
 
 /// Disjoint sets of rows.

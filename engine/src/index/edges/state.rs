@@ -63,46 +63,46 @@ impl State {
     pub fn edges(mut self, order: &[u32], rules: Pruning, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
         self.trim(threshold);
         let choices = choices(self.lists(), threshold.max(rules.least), rules);
+        let report = EdgeReport {
+            rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
+            pairs: self.pairs,
+            threshold: Some(score(threshold)),
+            passed: self.pairs.saturating_sub(before),
+            ..EdgeReport::default()
+        };
+        // The first of a list are choices, which the edges tell where they hold all choices.
+        let told = |choices: &Vec<u64>| if rules.apart { 0 } else { choices.len() };
+        let set = || EdgeSet::of(&capped(&choices, order, rules.cap), report);
+        rayon::join(set, || self.reserve(order, choices.iter().map(told).collect()))
+    }
+
+    /// What is kept beside the edges, which tell so many of the first partners of each place.
+    fn reserve(&self, order: &[u32], told: Vec<usize>) -> Reserve {
+        let spares = self.lists().zip(told).map(|(list, told)| {
+            let known = list.iter().rev().map(|entry| parts(*entry));
+            let known = known.filter_map(|(image, partner)| Some((order[partner? as usize], image)));
+            (floor(list, self.low), known.skip(told).collect())
+        });
+        let spares: Vec<(u32, Vec<(u32, u32)>)> = spares.collect();
         let mut reserve = Reserve {
             low: self.low,
             below: self.tally.below,
             counts: self.tally.counts.clone(),
             ranks: vec![0; order.len()],
-            floors: vec![self.low; order.len()],
+            offsets: vec![0],
             ..Reserve::default()
         };
-        // The first of a list are choices, which the edges tell where they hold all choices.
-        let told = |choices: &Vec<u64>| if rules.apart { 0 } else { choices.len() };
-        let spares = self.lists().zip(&choices).map(|(list, choices)| {
-            let known = list.iter().rev().map(|entry| parts(*entry));
-            let known = known.filter_map(|(image, partner)| Some((order[partner? as usize], image)));
-            known.skip(told(choices)).collect()
-        });
-        let spares: Vec<Vec<(u32, u32)>> = spares.collect();
-        let mut places = vec![0; order.len()];
         for (place, row) in (0..).zip(order) {
             reserve.ranks[*row as usize] = place;
-            places[*row as usize] = place as usize;
         }
-        let floors: Vec<u32> = self.lists().map(|list| floor(list, self.low)).collect();
-        reserve.offsets.push(0);
-        for (place, known) in places.into_iter().zip(&mut reserve.floors) {
-            *known = floors[place];
-            for (partner, image) in &spares[place] {
-                reserve.partners.push(*partner);
-                reserve.similarities.push(score(*image));
-            }
+        for place in &reserve.ranks {
+            let (floor, partners) = &spares[*place as usize];
+            reserve.floors.push(*floor);
+            reserve.partners.extend(partners.iter().map(|partner| partner.0));
+            reserve.similarities.extend(partners.iter().map(|partner| score(partner.1)));
             reserve.offsets.push(reserve.partners.len() as u64);
         }
-        let pairs = self.pairs;
-        let report = EdgeReport {
-            rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
-            pairs,
-            threshold: Some(score(threshold)),
-            passed: pairs.saturating_sub(before),
-            ..EdgeReport::default()
-        };
-        (EdgeSet::of(&capped(&choices, order, rules.cap), report), reserve)
+        reserve
     }
 
     /// The state that edges and their reserve stand for, for rows that have other places now: for each former row its
