@@ -183,6 +183,7 @@ fn settings_say_all_of_the_rules() {
         SignalKind::RareEntities,
         SignalKind::Columns,
         SignalKind::Words,
+        SignalKind::Titles,
     ];
     let rules = EdgeRules {
         percentile_tables: Some(1),
@@ -216,8 +217,6 @@ fn rules_beyond_their_limits_are_refused() {
         EdgeRules { shared: Some(Shared { chunks_max: 1, top_m: 1025 }), ..EdgeRules::default() },
         EdgeRules { signals: vec![signal(SignalKind::Vectors(String::new()), 0)], ..EdgeRules::default() },
         EdgeRules { signals: vec![signal(SignalKind::Words, 100_001)], ..EdgeRules::default() },
-        // No version before the one that computes them makes edges of these.
-        EdgeRules { signals: vec![signal(SignalKind::Words, 95_000)], ..EdgeRules::default() },
     ] {
         let refused = store.build_edges("v", &rules, &Quiet).expect_err("they are beyond their limits");
         assert!(matches!(refused, EdgeError::Commit(CommitError::Rules { .. })), "{refused}");
@@ -476,8 +475,6 @@ fn a_pair_is_explained_whether_or_not_there_is_an_edge() {
         let expected = if keys.is_empty() { "threshold" } else { "percentile" };
         assert!(run.out.contains(expected), "{}", run.out);
     }
-    let run = Run::of(command().args(["edges", &folder.store(), "--signal", "words=0.5@90"]));
-    assert!(run.code != 0 && run.err.contains("without other signals"), "{}", run.err);
     let run = Run::of(command().args(["explain", &folder.store(), "d0", "nowhere"]));
     assert_eq!(run.code, 3, "{}", run.err);
 }

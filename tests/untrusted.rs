@@ -319,7 +319,7 @@ fn settings_of_edges_that_none_can_be_made_by_are_refused() {
         settings(EdgeSettings { shared_chunks: 0, ..known.clone() }),
         settings(EdgeSettings { weighted: 2, ..known.clone() }),
         settings(EdgeSettings { signals: vec![signal.clone(); 17], ..known.clone() }),
-        signals(|signal| signal.what = 6),
+        signals(|signal| signal.what = 7),
         signals(|signal| signal.what = 0),
         signals(|signal| signal.percentile = 100_001),
         signals(|signal| signal.weight = 1_000_001),

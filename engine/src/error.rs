@@ -208,8 +208,8 @@ pub enum RulesError {
         /// What was given.
         found: String,
     },
-    /// The rules ask for signals beside the similarity.
-    #[error("this version compares vectors of one space alone: build the edges without other signals")]
+    /// Edges of several signals are to be computed in shares.
+    #[error("edges of several signals are not computed in shares: build them at once, or without signals")]
     Signals,
 }
 

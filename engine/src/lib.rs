@@ -72,10 +72,8 @@ pub use crate::error::{
     CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError, TilesFault,
 };
 pub use crate::index::control::{Cancelled, Control, Quiet};
-pub use crate::index::edges::composite;
 pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities};
 pub use crate::index::guard::{Deadline, QueryLimits};
-pub use crate::index::signals;
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
@@ -86,13 +84,12 @@ pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, Foun
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
 pub use crate::project::{EdgeShare, EdgesBuilt, UnfinishedEdges};
-pub use crate::project::{JoinedChunks, Source, join_chunks};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
     EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found, Legs, LinkTrace, Listing,
     MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe, RelationLine, Role, Sage, Step,
-    Strategy, TermTrace, Trace, VectorTrace,
+    Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEnd, StagedEntity, StagedExtraction, StagedMention,
@@ -118,7 +115,7 @@ pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &d
     let copied = store.snapshot();
     for (space, rules) in snapshot.edge_rules() {
         if copied.spaces().map_err(QueryError::from)?.iter().any(|known| known.name == space) {
-            store.build_edges(&space, &rules, control)?;
+            store.build_kinds(&space, &rules, &index::edges::Forgotten, control)?;
         }
     }
     store.refresh(control)?;

@@ -114,14 +114,14 @@ pub struct EdgeSettings {
     pub shared_top_m: u32,
     /// 0 all signals must agree, 1 they are weighted.
     pub weighted: u32,
-    /// What else tells how alike chunks are.
+    /// What tells how alike chunks are; nothing where the similarity alone does.
     pub signals: Vec<EdgeSignal>,
 }
 
 /// A signal of how alike two chunks are.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeSignal {
-    /// 0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words.
+    /// 0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words, 6 titles.
     pub what: u32,
     /// Its percentile, in thousandths of a per cent.
     pub percentile: u32,
@@ -164,10 +164,13 @@ impl EdgeSignal {
     /// The number of the signal that names a space.
     pub const VECTORS: u32 = 1;
 
+    /// The highest number of a signal.
+    const LAST: u32 = 6;
+
     fn is_known(&self) -> bool {
         let names_a_space = !self.space.is_empty() && self.space.len() <= limits::NAME_BYTES;
         let space_fits = if self.what == Self::VECTORS { names_a_space } else { self.space.is_empty() };
-        self.what <= 5 && space_fits && self.weight <= limits::EDGE_SIGNAL_WEIGHT
+        self.what <= Self::LAST && space_fits && self.weight <= limits::EDGE_SIGNAL_WEIGHT
     }
 }
 

@@ -54,12 +54,13 @@ record! {
 }
 
 record! {
-    /// A signal of how alike two chunks are, beside the similarity of their vectors.
-    EdgeSignalRow: 20 bytes {
-        0 what: u32 = "0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words.";
+    /// A signal of how alike two chunks are, in place of the similarity of their vectors alone.
+    EdgeSignalRow: 24 bytes {
+        0 what: u32 = "0 the space's own vectors, 1 vectors of another space, 2 entities, 3 rare entities, 4 columns, 5 words, 6 titles.";
         4 percentile: u32 = "Its percentile, in thousandths of a per cent.";
         8 weight: u32 = "Its weight, in thousandths.";
         12 space: TextRef = "The other space; else empty.";
+        20 threshold: f32 = "The order statistic at its percentile; 0 where it takes no part in pairs of the kind.";
     }
 }
 

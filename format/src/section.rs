@@ -98,7 +98,7 @@ kinds! {
     EdgeCounts = 86, "edge counts", 8, "One `EdgeCount` a similarity near the threshold, ascending.";
     EdgeReserve = 87, "edge reserve", 16, "One `EdgeReserveRow`: what the counts begin with.";
     EdgeOrigins = 88, "edge origins", 1, "A byte a target: which rules made it an edge; missing where all are edges by similarity.";
-    EdgeSignals = 89, "edge signals", 20, "One `EdgeSignalRow` a signal beside the similarity.";
+    EdgeSignals = 89, "edge signals", 24, "One `EdgeSignalRow` a signal, in the order of the rules.";
     Manifest = 96, "manifest", 1, "The archived `Manifest`.";
 }
 

@@ -58,7 +58,8 @@ fn settings_in_a_report_that_are_not_those_of_the_manifest_are_found() {
     }
     check_forged(FileKind::Edges, 0, &["another report"], |parts| {
         let mut signals = Vec::new();
-        EdgeSignalRow { what: 5, percentile: 0, weight: 0, space: TextRef::default() }.encode(&mut signals);
+        EdgeSignalRow { what: 5, percentile: 0, weight: 0, space: TextRef::default(), threshold: 0.0 }
+            .encode(&mut signals);
         parts.push((SectionKind::EdgeSignals, signals));
     });
 }

@@ -1,13 +1,14 @@
 //! Similarity edges of one vector space, a kind of pairs after the other.
 
-use crate::error::{CommitError, Damage, RulesError};
+use crate::distance::dot;
+use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
 use crate::index::edges::{
     self, Building, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Population, Pruning, Reserve, Similarities,
     Unfinished,
 };
 use crate::project::mentions::Mentioned;
-use crate::project::{Fault, chunks_end};
+use crate::project::{Fault, check, chunks_end};
 use crate::projection::{Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
@@ -34,21 +35,16 @@ pub(super) struct Task<'t> {
 impl Task<'_> {
     /// The edges of each kind of pairs that the space has, and where these were compared how similar they are.
     pub(super) fn build(&self) -> Result<Vec<(EdgesData, Option<Similarities>)>, CommitError> {
-        self.check()?;
-        let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
+        check(self.space, self.rules)?;
+        let chunks = Chunks::in_space(self.snapshot, self.space).map_err(Fault::from)?;
         let kinds = chunks.kinds().map(|kind| self.of_kind(kind, &chunks));
         Ok(kinds.collect::<Result<_, Fault>>()?)
     }
 
-    fn check(&self) -> Result<(), CommitError> {
-        let refused = |source| CommitError::Rules { space: self.space.to_owned(), source };
-        self.rules.check().and_then(|()| composed(self.rules)).map_err(refused)
-    }
-
     /// Compares a share of the pairs: of every so many blocks one.
     pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<u8>, CommitError> {
-        self.check()?;
-        let chunks = Chunks::of(self.snapshot, self.space).map_err(Fault::from)?;
+        check(self.space, self.rules)?;
+        let chunks = Chunks::in_space(self.snapshot, self.space).map_err(Fault::from)?;
         let mut bytes = Vec::new();
         for kind in chunks.kinds() {
             let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
@@ -81,6 +77,9 @@ impl Task<'_> {
     /// Prunes all pairs of a kind; where there are edges with the same rules that can be followed, only those of what changed
     /// since.
     fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<(EdgesData, Option<Similarities>), Fault> {
+        if !self.rules.signals.is_empty() {
+            return Ok((self.composed(kind, chunks)?, None));
+        }
         let Self { snapshot, space, rules, control, .. } = *self;
         let Gathered { mut vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
@@ -98,14 +97,8 @@ impl Task<'_> {
         let set = match rules.shared.zip(self.mentioned) {
             Some((shared, mentioned)) => {
                 let mentions = (&mentioned.rare(&vectors.chunks, shared), shared.top_m);
-                set.with_shared(&edges::shared(
-                    &vectors.matrix,
-                    vectors.dimensions,
-                    &ranks,
-                    pruning.pairs,
-                    mentions,
-                    control,
-                )?)
+                let similarity = |row, other| dot(vectors.row(row), vectors.row(other));
+                set.with_shared(&edges::shared(&similarity, &ranks, pruning.pairs, mentions, control)?)
             }
             None => set,
         };
@@ -116,6 +109,7 @@ impl Task<'_> {
             report: report(&set.report, kind, tables, pruning),
             edges: vectors.by_chunk(&set),
             origins: set.origins,
+            thresholds: Vec::new(),
             reserve: vectors.recorded(&reserve),
             chunks_end: chunks_end(snapshot),
         };
@@ -142,7 +136,7 @@ struct Gathered {
     identity: Identity,
 }
 
-fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) -> EdgeReportRow {
+pub(super) fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) -> EdgeReportRow {
     EdgeReportRow {
         space: TextRef::default(),
         percentile_thousandths: pruning.percentile,
@@ -166,20 +160,15 @@ fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning: Pruning) 
     }
 }
 
-/// Where signals beside the similarity take part. This version computes none, so rules that ask for any make no edges.
-fn composed(rules: &EdgeRules) -> Result<(), RulesError> {
-    if rules.signals.is_empty() { Ok(()) } else { Err(RulesError::Signals) }
-}
-
 /// The chunks that have a vector of a space.
-struct Chunks {
-    all: u64,
+pub(super) struct Chunks {
+    all: Vec<ChunkId>,
     /// Those that are tables.
     tables: RoaringBitmap,
 }
 
 impl Chunks {
-    fn of(snapshot: &Snapshot, space: &str) -> Result<Self, Damage> {
+    fn in_space(snapshot: &Snapshot, space: &str) -> Result<Self, Damage> {
         let mut chunks = Vec::new();
         snapshot.for_each_vector(Some(space), |_, chunk, _| chunks.push(chunk))?;
         let mut tables = RoaringBitmap::new();
@@ -188,14 +177,23 @@ impl Chunks {
                 tables.insert(chunk.0);
             }
         }
-        Ok(Self { all: chunks.len() as u64, tables })
+        Ok(Self { all: chunks, tables })
     }
 
     /// The kinds that have pairs; that of pairs without a table always, so that the settings are kept while there is no pair.
     fn kinds(&self) -> impl Iterator<Item = PairKind> {
-        let (all, tables) = (self.all, self.tables.len());
+        let (all, tables) = (self.all.len() as u64, self.tables.len());
         let has_pairs = move |kind: &PairKind| *kind == PairKind::DocumentDocument || kind.pairs(all, tables) > 0;
         PairKind::ALL.into_iter().filter(has_pairs)
+    }
+
+    /// Those that occur in pairs of a kind.
+    pub(super) fn of(&self, kind: PairKind) -> Vec<ChunkId> {
+        self.all.iter().copied().filter(|chunk| self.occurs(kind, *chunk)).collect()
+    }
+
+    pub(super) fn is_table(&self, chunk: ChunkId) -> bool {
+        self.tables.contains(chunk.0)
     }
 
     /// Whether a chunk occurs in pairs of a kind.
@@ -244,6 +242,10 @@ impl Vectors {
         });
         let hashes = hashes.collect();
         Ok(Self { chunks: rows.iter().map(|row| row.0).collect(), dimensions, matrix, hashes })
+    }
+
+    fn row(&self, row: u32) -> &[f32] {
+        self.matrix.chunks_exact(self.dimensions.max(1)).nth(row as usize).unwrap_or_default()
     }
 
     fn row_of(&self, chunk: ChunkId) -> Option<usize> {
@@ -369,7 +371,7 @@ fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Rese
 /// Where more rows than one in so many changed, building everything is as fast.
 const CHANGED_MAX: usize = 4;
 
-pub(super) fn decode(row: &[u8], components: &mut [f32]) {
+fn decode(row: &[u8], components: &mut [f32]) {
     for (component, bytes) in components.iter_mut().zip(row.as_chunks().0) {
         *component = f32::from_le_bytes(*bytes);
     }

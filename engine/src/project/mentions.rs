@@ -18,7 +18,7 @@ pub(super) struct Mentioned {
 impl Mentioned {
     /// Those of links that are to be committed.
     pub(super) fn made(snapshot: &Snapshot, links: &LinksData) -> Result<Self, Damage> {
-        Self::of(snapshot, links.mentions.clone())
+        Self::counted(snapshot, links.mentions.clone())
     }
 
     /// Those of links that are there.
@@ -27,10 +27,10 @@ impl Mentioned {
         for chunk in 0..links.entry().chunks_end {
             pairs.extend(links.mentions(ChunkId(chunk))?.iter().map(|entity| (chunk, entity)));
         }
-        Self::of(snapshot, pairs)
+        Self::counted(snapshot, pairs)
     }
 
-    fn of(snapshot: &Snapshot, pairs: Vec<(u32, u32)>) -> Result<Self, Damage> {
+    fn counted(snapshot: &Snapshot, pairs: Vec<(u32, u32)>) -> Result<Self, Damage> {
         let entities = pairs.iter().map(|pair| EntitySlot(pair.1).index() + 1).max().unwrap_or(0);
         let mut counts = vec![0; entities];
         for (_, entity) in &pairs {
@@ -39,15 +39,17 @@ impl Mentioned {
         Ok(Self { pairs, counts, chunks: snapshot.statistics()?.chunks })
     }
 
-    /// The rare entities in some chunks, which ascend, one row a chunk.
+    /// The slots of the entities in a chunk, ascending.
+    pub(super) fn of(&self, chunk: ChunkId) -> impl Iterator<Item = u32> {
+        let start = self.pairs.partition_point(|pair| pair.0 < chunk.0);
+        self.pairs[start..].iter().take_while(move |pair| pair.0 == chunk.0).map(|pair| pair.1)
+    }
+
+    /// The rare entities in some chunks, one row a chunk.
     pub(super) fn rare(&self, chunks: &[ChunkId], rules: Shared) -> Mentions {
         let is_rare =
             |entity: u32| self.counts.get(EntitySlot(entity).index()).is_some_and(|count| *count <= rules.chunks_max);
-        let of_chunk = |chunk: &ChunkId| {
-            let start = self.pairs.partition_point(|pair| pair.0 < chunk.0);
-            let pairs = self.pairs[start..].iter().take_while(|pair| pair.0 == chunk.0);
-            pairs.map(|pair| pair.1).filter(|entity| is_rare(*entity)).collect()
-        };
+        let of_chunk = |chunk: &ChunkId| self.of(*chunk).filter(|entity| is_rare(*entity)).collect();
         Mentions {
             of_rows: chunks.iter().map(of_chunk).collect(),
             weights: self.counts.iter().map(|count| f64::from(idf(self.chunks, u64::from(*count)))).collect(),

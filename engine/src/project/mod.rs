@@ -1,14 +1,14 @@
 //! What depends on the whole corpus, made from its facts: definition links and similarity edges.
 
+mod composed;
 mod edges;
 mod links;
 mod mentions;
-mod signals;
 mod tiles;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::{EdgeRules, Forgotten, Similarities, Unfinished};
+use crate::index::edges::{EdgeRules, Forgotten, SignalKind, Similarities, Unfinished};
 use crate::planted::{Planted, planted};
 pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
@@ -22,12 +22,10 @@ use hedgerow_format::file::FileKind;
 use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 use std::collections::BTreeSet;
 
-pub use signals::{JoinedChunks, Source, join_chunks};
-
 impl Store {
     /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
     /// own settings. Does nothing where all are in step. Reads all text; edges compare only what changed where that tells as
-    /// much. The result depends on what is live alone.
+    /// much, those of several signals all pairs. The result depends on what is live alone.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
@@ -57,13 +55,14 @@ impl Store {
     }
 
     /// Builds the similarity edges of a space, in place of those that it has, and tells of each kind of pairs that it has;
-    /// of pairs without a table always. Where rules are about shared entities, brings the links in step as well.
+    /// of pairs without a table always. Where rules are about entities, brings the links in step as well.
     ///
     /// Compares all pairs: n² / 2 inner products for n vectors, on all threads; memory is the vectors and
-    /// 8 · n · `top_m` bytes, and 16 MiB a thread.
+    /// 8 · n · `top_m` bytes, and 16 MiB a thread. Where there are signals, computes each for all pairs, once or twice, and
+    /// holds what they are about, such as the words of all chunks.
     ///
     /// # Errors
-    /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space; [`CommitError`], and
+    /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space, or in that of a signal; [`CommitError`], and
     /// [`CommitError::Rules`] where the rules are none that edges can be made by.
     pub fn build_edges(
         &self,
@@ -71,11 +70,12 @@ impl Store {
         rules: &EdgeRules,
         control: &dyn Control,
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        check_signals(&self.snapshot(), space, rules)?;
         self.build_kinds(space, rules, &Forgotten, control)
     }
 
     /// Like [`Store::build_edges`], but goes on with a build that was cancelled or killed, if the vectors and the rules are
-    /// still the same.
+    /// still the same. Edges of several signals are always built from the start.
     ///
     /// # Errors
     /// Those of [`Store::build_edges`].
@@ -86,10 +86,12 @@ impl Store {
         unfinished: &UnfinishedEdges<'_>,
         control: &dyn Control,
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        check_signals(&self.snapshot(), space, rules)?;
         self.build_kinds(space, rules, unfinished, control)
     }
 
-    fn build_kinds(
+    /// Builds the edges, whether or not there are vectors of the spaces that signals name.
+    pub(crate) fn build_kinds(
         &self,
         space: &str,
         rules: &EdgeRules,
@@ -98,14 +100,15 @@ impl Store {
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
         let snapshot = self.snapshot();
         has_space(&snapshot, space)?;
-        let links = if rules.shared.is_some() { self.links_behind(&snapshot, control)? } else { None };
+        let links = if rules.reads_mentions() { self.links_behind(&snapshot, control)? } else { None };
         let mentioned = mentioned(&snapshot, links.as_deref(), std::iter::once(rules))?;
         let mentioned = mentioned.as_ref();
         let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, control };
         let (mut kinds, mut built) = (Vec::new(), Vec::new());
         for (data, similarities) in task.build()? {
             let similarities = similarities.unwrap_or_default();
-            built.push(EdgesBuilt { kind: data.kind, report: data.report, similarities });
+            let thresholds = data.thresholds.clone();
+            built.push(EdgesBuilt { kind: data.kind, report: data.report, thresholds, similarities });
             kinds.push(data);
         }
         let projected: Vec<Projected> =
@@ -134,7 +137,7 @@ fn mentioned<'r>(
     links: Option<&LinksData>,
     mut rules: impl Iterator<Item = &'r EdgeRules>,
 ) -> Result<Option<Mentioned>, CommitError> {
-    if rules.all(|rules| rules.shared.is_none()) {
+    if !rules.any(EdgeRules::reads_mentions) {
         return Ok(None);
     }
     match (links, snapshot.links()) {
@@ -153,6 +156,22 @@ fn has_space(snapshot: &Snapshot, space: &str) -> Result<(), EdgeError> {
     Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into())
 }
 
+/// Whether edges of a space can be made by some rules.
+fn check(space: &str, rules: &EdgeRules) -> Result<(), CommitError> {
+    rules.check().map_err(|source| CommitError::Rules { space: space.to_owned(), source })
+}
+
+/// Whether the rules are sound and the spaces that their signals name are there.
+fn check_signals(snapshot: &Snapshot, space: &str, rules: &EdgeRules) -> Result<(), EdgeError> {
+    check(space, rules)?;
+    for signal in &rules.signals {
+        if let SignalKind::Vectors(space) = &signal.what {
+            has_space(snapshot, space)?;
+        }
+    }
+    Ok(())
+}
+
 /// The edges of one kind of pairs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -161,7 +180,9 @@ pub struct EdgesBuilt {
     pub kind: PairKind,
     /// What became of all pairs of the kind.
     pub report: EdgeReport,
-    /// How similar they are.
+    /// The threshold of each signal of the rules, in their order; 0 of one that takes no part in pairs of the kind.
+    pub thresholds: Vec<f32>,
+    /// How similar they are; nothing is counted where there are signals.
     pub similarities: Similarities,
 }
 

@@ -1,6 +1,6 @@
 //! Edges that are computed in shares, on several machines that hold the same store, and joined.
 
-use crate::error::{EdgeError, TilesFault};
+use crate::error::{CommitError, EdgeError, RulesError, TilesFault};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::{EdgeRules, Forgotten, Identity, Part, Unfinished};
 use crate::project::edges::Task;
@@ -14,7 +14,8 @@ impl Store {
     /// are joined by [`Store::join_edges`].
     ///
     /// # Errors
-    /// [`EdgeError`]; [`EdgeError::Share`] where there is no share of this number.
+    /// [`EdgeError`]; [`EdgeError::Share`] where there is no share of this number; [`RulesError::Signals`] where the rules have
+    /// signals.
     pub fn edge_share(
         &self,
         space: &str,
@@ -25,6 +26,7 @@ impl Store {
         if share.number == 0 || share.number > share.of {
             return Err(EdgeError::Share { number: share.number, of: share.of });
         }
+        has_shares(space, rules)?;
         let snapshot = self.snapshot();
         has_space(&snapshot, space)?;
         let task =
@@ -36,7 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// [`EdgeError`]; [`EdgeError::Part`] where a share can't be read, [`EdgeError::NotJoined`] where shares are not of these
-    /// vectors and rules, one is missing, or one is there twice.
+    /// vectors and rules, one is missing, or one is there twice; [`RulesError::Signals`] where the rules have signals.
     pub fn join_edges(
         &self,
         space: &str,
@@ -44,6 +46,7 @@ impl Store {
         shares: &[Vec<u8>],
         control: &dyn Control,
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        has_shares(space, rules)?;
         let joined = Joined::of(shares)?;
         let built = self.build_kinds(space, rules, &joined, control);
         match joined.fault.into_inner() {
@@ -51,6 +54,14 @@ impl Store {
             _ => built,
         }
     }
+}
+
+/// Whether edges of these rules can be computed in shares.
+fn has_shares(space: &str, rules: &EdgeRules) -> Result<(), CommitError> {
+    if rules.signals.is_empty() {
+        return Ok(());
+    }
+    Err(CommitError::Rules { space: space.to_owned(), source: RulesError::Signals })
 }
 
 /// The parts of all shares, each joined with those of its build.

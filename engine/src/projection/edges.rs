@@ -43,6 +43,8 @@ pub struct EdgesData {
     pub edges: Vec<(u32, u32, f32)>,
     /// Which rules made each of these; empty where all are edges by similarity.
     pub origins: Vec<u8>,
+    /// The threshold of each signal of the settings.
+    pub thresholds: Vec<f32>,
     /// What following the edges needs; without rows where nothing follows them.
     pub reserve: EdgesReserve,
     /// One above the highest chunk id.
@@ -195,7 +197,7 @@ impl Edges {
         let place = |error| self.file.damage(error);
         let report = self.report()?;
         let signals: Rows<'_, EdgeSignalRow> = self.file.rows(SectionKind::EdgeSignals).map_err(place)?;
-        let signal = |EdgeSignalRow { what, percentile, weight, space }: EdgeSignalRow| {
+        let signal = |EdgeSignalRow { what, percentile, weight, space, threshold: _ }: EdgeSignalRow| {
             let space = self.file.string(space).map_err(place)?.to_owned();
             Ok(EdgeSignal { what, percentile, weight, space })
         };
@@ -210,6 +212,16 @@ impl Edges {
             weighted: report.weighted,
             signals: signals.iter().map(signal).collect::<Result<_, Damage>>()?,
         })
+    }
+
+    /// The threshold of each signal of the settings.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn thresholds(&self) -> Result<Vec<f32>, Damage> {
+        let signals: Rows<'_, EdgeSignalRow> =
+            self.file.rows(SectionKind::EdgeSignals).map_err(|error| self.file.damage(error))?;
+        Ok(signals.iter().map(|signal| signal.threshold).collect())
     }
 
     /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.
@@ -240,9 +252,10 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     let mut strings = Strings::default();
     let space: TextRef = strings.place(&data.space).map_err(invalid)?;
     let mut signals = Vec::new();
-    for EdgeSignal { what, percentile, weight, space } in &data.settings.signals {
+    let thresholds = data.thresholds.iter().copied().chain(std::iter::repeat(0.0));
+    for (EdgeSignal { what, percentile, weight, space }, threshold) in data.settings.signals.iter().zip(thresholds) {
         let space = strings.place(space).map_err(invalid)?;
-        signals.push(EdgeSignalRow { what: *what, percentile: *percentile, weight: *weight, space });
+        signals.push(EdgeSignalRow { what: *what, percentile: *percentile, weight: *weight, space, threshold });
     }
     file.section(SectionKind::Strings, &strings.into_bytes())?;
     let pairs: Vec<(u32, u32)> = data.edges.iter().map(|edge| (edge.0, edge.1)).collect();

@@ -4,7 +4,9 @@ use crate::error::QueryError;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::{Cap, EdgeRules, Population, below};
 use crate::index::guard::Guard;
+use crate::projection::Edges;
 use crate::query::legs::Vectors;
+use crate::query::verdicts::{self, Verdict};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::projection::edge_origins;
@@ -21,7 +23,8 @@ pub struct Explanation {
     pub kind: PairKind,
     /// Chunks that have a vector in the space.
     pub chunks: usize,
-    /// How many partners of this kind the first has, and the second; none where one of them has no vector.
+    /// How many partners of this kind the first has, and the second; none where one of them has no vector, or edges are made
+    /// by signals. So is what follows, down to the pairs.
     pub partners: Option<[usize; 2]>,
     /// The place of the second among these partners of the first, from 1, and of the first among those of the second; among
     /// equals the first by document key and ordinal comes first.
@@ -30,6 +33,12 @@ pub struct Explanation {
     pub pairs: Option<(u64, u64)>,
     /// How the edges of this kind were made; none where the space has none.
     pub rules: Option<EdgeRule>,
+    /// What each signal of the rules says of the pair, in their order; none where the similarity alone makes edges, or one of
+    /// the two has no vector.
+    pub signals: Vec<Verdict>,
+    /// What they make of it together, the weight that an edge has: the similarity by the first one, or the score; none likewise,
+    /// and where none takes part.
+    pub weight: Option<f32>,
     /// The edge's weight, if there is an edge.
     pub edge: Option<f32>,
     /// Whether the edge is one by similarity.
@@ -50,7 +59,7 @@ pub struct EdgeRule {
     pub percentile: u32,
     /// The rules.
     pub rules: EdgeRules,
-    /// The similarity from which on pairs pass.
+    /// The similarity from which on pairs pass; with signals, that of the first, or the score.
     pub threshold: f32,
     /// Whether the edges are in step with what is live; if not, ranks are those of now and the edge is of then.
     pub in_step: bool,
@@ -68,6 +77,12 @@ pub enum Reason {
     BelowThreshold,
     /// It is below the least similarity.
     BelowLeast,
+    /// A signal does not agree, or none takes part in pairs of this kind.
+    NotAgreed,
+    /// It passes by all signals, and is no edge under the cap.
+    NotKept,
+    /// It passes by all signals, and is an edge under the cap.
+    Kept,
     /// It passes, and neither is among the nearest of the other.
     NotNearest,
     /// It passes, and neither is among the top of the other.
@@ -91,6 +106,11 @@ impl Reason {
             Self::NotBuilt => "the space has no edges: `hedgerow edges` builds them",
             Self::BelowThreshold => "it is below the threshold",
             Self::BelowLeast => "it is below the least similarity that an edge may have",
+            Self::NotAgreed => "not every signal agrees",
+            Self::NotKept => {
+                "it passes by its signals, and is not among the nearest or the top of the other that it has to be"
+            }
+            Self::Kept => "it passes by its signals, and is among the top of the other",
             Self::NotNearest => "neither is among the nearest of the other",
             Self::ChosenByOne => "only one of them is among the top of the other, and both must be",
             Self::NotChosen => "it passes the threshold, and neither is among the top of the other",
@@ -116,24 +136,18 @@ impl Bounded<'_> {
             let vectors = Vectors::of(self, known)?;
             let tables = [self.chunk(pair[0])?.is_table(), self.chunk(pair[1])?.is_table()];
             let kind = PairKind::of(tables);
-            let (similarity, ranked) = self.ranked(pair, tables, known, &vectors)?.unzip();
-            let (ranks, partners) = ranked.unzip();
-            let chunks = vectors.len();
             let edges = self.edges().find(|edges| edges.space() == space && edges.kind() == kind);
-            let (mut rules, mut edge, mut origins) = (None, None, 0);
+            let rules = edges.map(|edges| self.rule(edges)).transpose()?;
+            let by_signals = rules.as_ref().is_some_and(|rule| !rule.rules.signals.is_empty());
+            let (similarity, ranked) = self.ranked(pair, tables, known, &vectors)?.unzip();
+            let (ranks, partners) = ranked.filter(|_| !by_signals).unzip();
+            let (mut edge, mut origins) = (None, 0);
             if let Some(edges) = edges {
-                let (entry, report) = (edges.entry(), edges.report()?);
-                rules = Some(EdgeRule {
-                    percentile: report.percentile_thousandths,
-                    rules: EdgeRules::of(&entry.settings),
-                    threshold: report.threshold,
-                    in_step: entry.facts == self.manifest().facts,
-                });
                 edge = edges.weight(pair[0], pair[1])?;
                 origins = edges.origins(pair[0], pair[1])?.unwrap_or(0);
             }
             let in_step = rules.as_ref().is_some_and(|rules| rules.in_step);
-            let pairs = match similarity {
+            let pairs = match similarity.filter(|_| !by_signals) {
                 Some(similarity) => {
                     let known = edges.filter(|_| in_step).map_or(Ok(None), |edges| edges.below(similarity))?;
                     Some(self.below(kind, &vectors, similarity, known)?)
@@ -142,21 +156,43 @@ impl Bounded<'_> {
             };
             let [by_similarity, by_entities] =
                 [edge_origins::SIMILARITY, edge_origins::SHARED].map(|origin| origins & origin != 0);
-            let reason = reason(similarity, ranks, rules.as_ref(), in_step && by_similarity);
+            let stands = in_step && by_similarity;
+            let (mut signals, mut weight) = (Vec::new(), None);
+            let reason = match (edges, &rules) {
+                (Some(edges), Some(rule)) if by_signals && similarity.is_some() => {
+                    let rows = self.sides(kind, &vectors)?.concat();
+                    let of = (&rule.rules, &edges.thresholds()?[..]);
+                    (signals, weight) = self.verdicts(pair, (space, kind), of, &rows)?;
+                    verdicts::reason(&rule.rules, rule.threshold, (&signals, weight), stands)
+                }
+                _ => reason(similarity, ranks, rules.as_ref(), stands),
+            };
             Ok(Explanation {
                 similarity,
                 kind,
-                chunks,
+                chunks: vectors.len(),
                 partners,
                 ranks,
                 pairs,
                 rules,
+                signals,
+                weight,
                 edge,
                 by_similarity,
                 by_entities,
                 reason,
                 shared: self.shared(pair)?,
             })
+        })
+    }
+
+    fn rule(&self, edges: &Edges) -> Result<EdgeRule, QueryError> {
+        let (entry, report) = (edges.entry(), edges.report()?);
+        Ok(EdgeRule {
+            percentile: report.percentile_thousandths,
+            rules: EdgeRules::of(&entry.settings),
+            threshold: report.threshold,
+            in_step: entry.facts == self.manifest().facts,
         })
     }
 
@@ -206,30 +242,39 @@ impl Bounded<'_> {
         similarity: f32,
         known: Option<u64>,
     ) -> Result<(u64, u64), QueryError> {
-        let mut sides = [Vec::new(), Vec::new()];
-        let mut pace = self.guard.pace();
-        self.guard.hold::<ChunkId>(vectors.len())?;
-        for chunk in vectors.chunks() {
-            pace.step()?;
-            sides[usize::from(!self.chunk(chunk)?.is_table())].push(chunk);
-        }
-        let [tables, others] = sides;
-        let (first, all) = (tables.len(), tables.len() + others.len());
-        let pairs = kind.pairs(all as u64, first as u64);
+        let sides = self.sides(kind, vectors)?;
+        let (first, rows) = (sides[0].len(), sides.concat());
+        let pairs = kind.pairs(rows.len() as u64, first as u64);
         if let Some(known) = known {
             return Ok((pairs, known));
         }
-        let (rows, population) = match kind {
-            PairKind::DocumentDocument => (others, Population::All),
-            PairKind::TableTable => (tables, Population::All),
-            PairKind::TableDocument => ([tables, others].concat(), Population::Across(first)),
-        };
+        let population = if kind == PairKind::TableDocument { Population::Across(first) } else { Population::All };
         let matrix = vectors.matrix(self, &rows)?;
         let dimensions = matrix.len().checked_div(rows.len()).unwrap_or(0);
         match below(&matrix, dimensions, population, similarity, &Polled(&self.guard)) {
             Ok(below) => Ok((pairs, below)),
             Err(Cancelled) => Err(self.guard.poll().err().unwrap_or(QueryError::Cancelled)),
         }
+    }
+
+    /// The chunks that have vectors and occur in pairs of a kind: tables, and the others.
+    fn sides(&self, kind: PairKind, vectors: &Vectors<'_>) -> Result<[Vec<ChunkId>; 2], QueryError> {
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut pace = self.guard.pace();
+        self.guard.hold::<ChunkId>(vectors.len())?;
+        for chunk in vectors.chunks() {
+            pace.step()?;
+            let is_table = self.chunk(chunk)?.is_table();
+            let occurs = match kind {
+                PairKind::DocumentDocument => !is_table,
+                PairKind::TableTable => is_table,
+                PairKind::TableDocument => true,
+            };
+            if occurs {
+                sides[usize::from(!is_table)].push(chunk);
+            }
+        }
+        Ok(sides)
     }
 
     /// What orders chunks that are equally similar.

@@ -13,6 +13,7 @@ mod names;
 mod node;
 mod rank;
 mod search;
+mod verdicts;
 
 pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
@@ -27,3 +28,4 @@ pub use explain::{EdgeRule, Explanation, Reason};
 pub use graph::{Direction, EdgeKind};
 pub use node::Node;
 pub use search::Found;
+pub use verdicts::Verdict;

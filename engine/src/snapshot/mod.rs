@@ -6,12 +6,14 @@ mod fingerprint;
 mod open;
 mod restage;
 mod runs;
+mod signals;
 mod views;
 
 pub use bounded::Bounded;
 pub use open::Faults;
 pub(crate) use open::no_head;
 pub(crate) use runs::TextRun;
+pub(crate) use signals::Signals;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;

@@ -76,7 +76,7 @@ fn settings(input: &mut Input<'_>) -> EdgeSettings {
         weighted: u32::from(input.byte() % 3),
         signals: (0..input.byte() % 3)
             .map(|_| EdgeSignal {
-                what: u32::from(input.byte() % 7),
+                what: u32::from(input.byte() % 8),
                 percentile: u32::from(input.short()) * 2,
                 weight: input.word() >> 11,
                 space: input.text(),

@@ -1,7 +1,7 @@
 //! `hedgerow edges`: similarity edges between chunks, exact and pruned.
 
 mod parts;
-mod signals;
+pub mod signals;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot, S
 use serde::Serialize;
 
 use crate::command::edges::parts::{Done, Parts};
+use crate::command::edges::signals::SignalTold;
 use crate::command::render::layout::{decimal, grouped};
 use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
@@ -21,11 +22,13 @@ use crate::session::Session;
 #[command(after_help = "\
 All pairs of chunks are compared. There are three kinds of them: document-document (neither chunk is a table), table-table \
 and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
-of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings. A build that is interrupted goes on when the same command is \
+of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. Signals take the place of \
+the vectors: a pair reaches the threshold of every one, or, with --weighted, that of their weighted mean. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings. A build that is interrupted goes on when the same command is \
 given again. Machines that hold the same store can share a build: each computes shares, one merges them.
 
 Examples:
   hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8
+  hedgerow edges notes.hedgerow --signal content=0.40 --signal rare-entities=0.35 --signal titles=0.25 --weighted
   hedgerow edges notes.hedgerow --tiles 1/2 --to first.tiles
   hedgerow edges notes.hedgerow --merge first.tiles second.tiles")]
 pub struct Args {
@@ -52,10 +55,11 @@ pub struct Args {
     /// Entities that at most DF chunks mention join them whatever their similarity, each with M partners at most [M: 16]
     #[arg(long, value_name = "DF[:M]", value_parser = shared_entities)]
     shared_entities: Option<(u32, u32)>,
-    /// Another signal: content, vectors:SPACE, entities, rare-entities, columns or words; with a weight and a percentile
+    /// What makes chunks similar in place of vectors alone: content, vectors:SPACE, entities, rare-entities, columns, words or
+    /// titles; with a weight [1] and a percentile [95]; may be given often
     #[arg(long = "signal", value_name = "WHAT[=WEIGHT][@P]", value_parser = signals::signal)]
     signals: Vec<Signal>,
-    /// Add signals by their weights instead of asking that all agree
+    /// Weigh signals instead of asking that all agree
     #[arg(long)]
     weighted: bool,
     /// Vector space [default: the only one]
@@ -147,6 +151,8 @@ pub struct RulesTold {
     pub shared_chunks_max: Option<u32>,
     /// How many partners a chunk chooses for entities.
     pub shared_top_m: Option<u32>,
+    /// Whether signals are weighted.
+    pub weighted: bool,
 }
 
 impl RulesTold {
@@ -159,6 +165,7 @@ impl RulesTold {
             least: rules.least,
             shared_chunks_max: rules.shared.map(|shared| shared.chunks_max),
             shared_top_m: rules.shared.map(|shared| shared.top_m),
+            weighted: rules.weighted,
         }
     }
 }
@@ -172,6 +179,7 @@ struct OfKind {
     tables: u64,
     pairs: u64,
     threshold: f32,
+    signals: Vec<SignalTold>,
     passed: u64,
     kept: u64,
     shared: u64,
@@ -198,7 +206,7 @@ impl Built {
         Self {
             space,
             rules: RulesTold::of(rules),
-            kinds: built.iter().map(OfKind::of).collect(),
+            kinds: built.iter().map(|built| OfKind::of(rules, built)).collect(),
             seconds,
             pairs_per_s: pairs as f64 / seconds,
         }
@@ -207,7 +215,11 @@ impl Built {
 
 impl OfKind {
     #[expect(clippy::cast_precision_loss, reason = "a figure to read; exact up to 2⁵³ edges")]
-    fn of(built: &EdgesBuilt) -> Self {
+    fn of(rules: &EdgeRules, built: &EdgesBuilt) -> Self {
+        let signals = rules.signals.iter().zip(&built.thresholds);
+        let told = |(signal, threshold): (&Signal, &f32)| {
+            SignalTold::of(signal, signal.what.takes_part(built.kind).then_some(*threshold), rules.weighted)
+        };
         let report = &built.report;
         Self {
             kind: built.kind.name(),
@@ -216,6 +228,7 @@ impl OfKind {
             tables: report.tables,
             pairs: report.pairs,
             threshold: report.threshold,
+            signals: signals.map(told).collect(),
             passed: report.passed,
             kept: report.kept,
             shared: report.shared,
@@ -294,11 +307,10 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
     field(out, "space", &built.space)?;
     for kind in &built.kinds {
         rule(out, kind.kind)?;
-        let percentile = format!("{} per cent of the pairs lie below it", kind.percentile);
         for (name, value) in [
             ("chunks", chunks(kind)),
             ("pairs", grouped(kind.pairs)),
-            ("threshold", format!("{}: {percentile}", decimal(kind.threshold, 4))),
+            ("threshold", threshold(kind, &built.rules)),
             ("passed", grouped(kind.passed)),
             ("kept", kept(kind, &built.rules)),
             ("degree", format!("{:.1} on average, {} at most", kind.degree_mean, grouped(kind.degree_max.into()))),
@@ -306,6 +318,7 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
         ] {
             field(out, name, &value)?;
         }
+        kind.signals.iter().try_for_each(|signal| signal.human(out, None))?;
         spread(out, kind)?;
     }
     rule(out, "all")?;
@@ -335,6 +348,14 @@ fn spread(out: &mut dyn Write, kind: &OfKind) -> io::Result<()> {
 
 /// Length of the longest bar.
 const BAR_COLUMNS: u64 = 40;
+
+fn threshold(kind: &OfKind, rules: &RulesTold) -> String {
+    if !kind.signals.is_empty() && !rules.weighted {
+        return "that of every signal".to_owned();
+    }
+    let of = if kind.signals.is_empty() { "" } else { " of the weighted mean" };
+    format!("{}{of}: {} per cent of the pairs lie below it", decimal(kind.threshold, 4), kind.percentile)
+}
 
 fn kept(kind: &OfKind, rules: &RulesTold) -> String {
     let ends = if rules.cap == "both" { "both chunks" } else { "either chunk" };

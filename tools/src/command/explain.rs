@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{ChunkId, Explanation, Node};
+use hedgerow::{ChunkId, Explanation, Node, Verdict};
 use serde::Serialize;
 
 use crate::command::bounds::Bounds;
+use crate::command::edges::signals::SignalTold;
 use crate::command::edges::{RulesTold, only_space};
 use crate::command::find;
 use crate::command::render::field;
@@ -17,7 +18,8 @@ use crate::session::Session;
 /// Say why there is a similarity edge between two chunks, or none
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A document stands for its first chunk. The ranks are exact: both chunks are compared with every vector of the space.
+A document stands for its first chunk. The ranks are exact: both chunks are compared with every vector of the space. Where \
+signals make the edges, each is told with its threshold in place of the ranks.
 
 Example:
   hedgerow explain notes.hedgerow opera#0 band#0")]
@@ -90,12 +92,23 @@ struct Told<'e> {
     percentile: Option<f64>,
     threshold: Option<f32>,
     rules: Option<RulesTold>,
+    signals: Vec<VerdictTold>,
+    weight: Option<f32>,
     in_step: Option<bool>,
     edge: Option<f32>,
     by_similarity: bool,
     by_entities: bool,
     reason: &'static str,
     shared: Vec<Shared<'e>>,
+}
+
+/// What a signal says of the pair.
+#[derive(Debug, Serialize)]
+struct VerdictTold {
+    #[serde(flatten)]
+    signal: SignalTold,
+    similarity: f32,
+    agrees: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,6 +128,8 @@ impl<'e> Told<'e> {
             ranks,
             pairs,
             rules,
+            signals,
+            weight,
             edge,
             by_similarity,
             by_entities,
@@ -123,6 +138,7 @@ impl<'e> Told<'e> {
             ..
         } = explanation;
         let rules = rules.as_ref();
+        let weighted = rules.is_some_and(|rules| rules.rules.weighted);
         Self {
             first,
             second,
@@ -139,6 +155,8 @@ impl<'e> Told<'e> {
             percentile: rules.map(|rules| f64::from(rules.percentile) / 1000.0),
             threshold: rules.map(|rules| rules.threshold),
             rules: rules.map(|rules| RulesTold::of(&rules.rules)),
+            signals: signals.iter().map(|verdict| VerdictTold::of(verdict, weighted)).collect(),
+            weight: *weight,
             in_step: rules.map(|rules| rules.in_step),
             edge: *edge,
             by_similarity: *by_similarity,
@@ -146,6 +164,13 @@ impl<'e> Told<'e> {
             reason: reason.text(),
             shared: shared.iter().map(|(name, chunks)| Shared { name, chunks: *chunks }).collect(),
         }
+    }
+}
+
+impl VerdictTold {
+    fn of(verdict: &Verdict, weighted: bool) -> Self {
+        let Verdict { signal, similarity, threshold, agrees, .. } = verdict;
+        Self { signal: SignalTold::of(signal, *threshold, weighted), similarity: *similarity, agrees: *agrees }
     }
 }
 
@@ -172,7 +197,11 @@ fn human(out: &mut dyn Write, told: &Told<'_>) -> io::Result<()> {
         }
     }
     if let (Some(rules), Some(similarity)) = (&told.rules, told.similarity) {
-        verdicts(out, told, rules, similarity)?;
+        if told.signals.is_empty() {
+            verdicts(out, told, rules, similarity)?;
+        } else {
+            by_signals(out, told, rules)?;
+        }
     }
     if told.in_step == Some(false) {
         field(out, "behind", "the edges were built before the last change: `hedgerow edges` brings them in step")?;
@@ -186,6 +215,27 @@ fn human(out: &mut dyn Write, told: &Told<'_>) -> io::Result<()> {
         field(out, "shared", &format!("{name}, which {} mention{rare}", grouped(*chunks as u64)))?;
     }
     Ok(())
+}
+
+/// What every signal says of a pair.
+fn by_signals(out: &mut dyn Write, told: &Told<'_>, rules: &RulesTold) -> io::Result<()> {
+    for VerdictTold { signal, similarity, agrees } in &told.signals {
+        let verdict = if *agrees { "agrees" } else { "does not agree" };
+        signal.human(out, Some(&format!("{} {verdict}", decimal(*similarity, 4))))?;
+    }
+    let Some(weight) = told.weight else { return Ok(()) };
+    let reached = |bar: f32| if weight >= bar { "reached" } else { "not reached" };
+    if rules.weighted {
+        field(out, "score", &format!("{}, the mean of the signals by their weights", decimal(weight, 4)))?;
+        if let (Some(threshold), Some(percentile)) = (told.threshold, told.percentile) {
+            let below = format!("{percentile} per cent of the pairs lie below it");
+            field(out, "threshold", &format!("{}, {}: {below}", decimal(threshold, 4), reached(threshold)))?;
+        }
+    }
+    if let Some(least) = rules.least {
+        field(out, "least", &format!("{}, {}", decimal(least, 4), reached(least)))?;
+    }
+    cap(out, told, rules)
 }
 
 /// What every rule says of a pair.
@@ -214,6 +264,10 @@ fn verdicts(out: &mut dyn Write, told: &Told<'_>, rules: &RulesTold, similarity:
             field(out, "rank", &format!("{other} is {place}, {top} its top {}{near}", rules.top_m))?;
         }
     }
+    cap(out, told, rules)
+}
+
+fn cap(out: &mut dyn Write, told: &Told<'_>, rules: &RulesTold) -> io::Result<()> {
     field(out, "cap", if rules.cap == "both" { "both have to choose the other" } else { "either's choice is enough" })?;
     if let (Some(most), Some(top)) = (rules.shared_chunks_max, rules.shared_top_m) {
         let verdict = if told.by_entities { "an edge" } else { "no edge" };

@@ -3,7 +3,6 @@
 mod bracket;
 mod building;
 mod choose;
-/// Edges from several signals.
 pub mod composite;
 mod image;
 mod part;

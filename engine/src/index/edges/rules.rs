@@ -14,6 +14,11 @@ use hedgerow_format::manifest::{EdgeSettings, EdgeSignal};
 /// the order statistic of all pairs of its kind at the percentile, and `least`. Of the candidates that pass each chunk
 /// chooses the `top_m` most similar, and a pair stays if either end, or both, chose it. Pairs that share a rare entity are
 /// added to those.
+///
+/// Where there are signals, they take the place of the similarity alone. Either a pair passes if it reaches the threshold of
+/// every signal, its own percentile among all pairs, and has something in common by those that aren't vectors; the similarity by
+/// the first signal is its weight. Or, `weighted`, the mean of the similarities by their weights is its weight and reaches the
+/// percentile of the kind. The weight is at or above `least`; the `nearest` are those by the first signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeRules {
     /// The share of pairs that lie below the threshold, in thousandths of a per cent; at most 100,000.
@@ -33,7 +38,7 @@ pub struct EdgeRules {
     pub least: Option<f32>,
     /// Which entities join chunks whatever their similarity; none for no entity.
     pub shared: Option<Shared>,
-    /// What else tells how alike chunks are; at most 16. This version makes no edges where there is any.
+    /// What tells how alike chunks are, at most 16; where there is none, the similarity of the space's vectors alone.
     pub signals: Vec<Signal>,
     /// Whether signals are weighted, or must all agree.
     pub weighted: bool,
@@ -66,7 +71,7 @@ pub struct Signal {
     pub what: SignalKind,
     /// The share of pairs that lie below its threshold, in thousandths of a per cent; at most 100,000.
     pub percentile: u32,
-    /// Its weight, in thousandths; at most 1,000,000.
+    /// Its weight, in thousandths, where signals are weighted; at most 1,000,000.
     pub weight: u32,
 }
 
@@ -79,12 +84,14 @@ pub enum SignalKind {
     Vectors(String),
     /// The entities that both mention.
     Entities,
-    /// Likewise, by their idf.
+    /// Likewise, by how rare they are.
     RareEntities,
-    /// The columns of tables.
+    /// The columns of tables, in pairs of two tables alone.
     Columns,
     /// The words.
     Words,
+    /// The words of the titles of their documents.
+    Titles,
 }
 
 impl Default for EdgeRules {
@@ -159,6 +166,12 @@ impl EdgeRules {
         }
     }
 
+    /// Whether they are about what chunks mention.
+    pub(crate) fn reads_mentions(&self) -> bool {
+        let is_entities = |signal: &Signal| matches!(signal.what, SignalKind::Entities | SignalKind::RareEntities);
+        self.shared.is_some() || self.signals.iter().any(is_entities)
+    }
+
     /// What a manifest keeps of them.
     #[must_use]
     pub fn settings(&self) -> EdgeSettings {
@@ -218,6 +231,12 @@ impl EdgeRules {
 }
 
 impl SignalKind {
+    /// Whether it takes part in pairs of a kind; where it does not, edges are made without it.
+    #[must_use]
+    pub fn takes_part(&self, kind: PairKind) -> bool {
+        *self != Self::Columns || kind == PairKind::TableTable
+    }
+
     /// The number in files, and the name of the other space.
     fn number(&self) -> (u32, &str) {
         match self {
@@ -227,6 +246,7 @@ impl SignalKind {
             Self::RareEntities => (3, ""),
             Self::Columns => (4, ""),
             Self::Words => (5, ""),
+            Self::Titles => (6, ""),
         }
     }
 
@@ -237,7 +257,8 @@ impl SignalKind {
             2 => Self::Entities,
             3 => Self::RareEntities,
             4 => Self::Columns,
-            _ => Self::Words,
+            5 => Self::Words,
+            _ => Self::Titles,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Edges between rows that mention the same rare entities, whatever their similarity.
 
-use crate::distance::dot;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::Population;
 use crate::index::edges::image::image;
@@ -19,15 +18,15 @@ pub struct Mentions {
 /// The pairs of rows that share entities, as far as either end chooses the other, each once and sorted: the lower row, the
 /// higher one, the image of their similarity. Each row chooses `top_m` partners: those with the most weight of entities in
 /// common, the weights added in the order of their numbers; among equals the most similar, then the first by rank. The
-/// matrix has unit vectors as rows, and key ranks count from zero without gaps where pairs join two sides.
+/// similarity has the same bits whichever row comes first, and key ranks count from zero without gaps where pairs join two
+/// sides.
 ///
 /// Time and memory of a row are those of the rows that mention its entities.
 ///
 /// # Errors
 /// When `control` says so.
 pub fn shared(
-    matrix: &[f32],
-    dimensions: usize,
+    similarity: &(dyn Fn(u32, u32) -> f32 + Sync),
     key_ranks: &[u32],
     pairs: Population,
     (mentions, top_m): (&Mentions, u32),
@@ -41,7 +40,7 @@ pub fn shared(
             }
         }
     }
-    let finder = Finder { matrix, dimensions, key_ranks, pairs, mentions, mentioning };
+    let finder = Finder { similarity, key_ranks, pairs, mentions, mentioning };
     let chosen: Result<Vec<_>, Cancelled> = (0..mentions.of_rows.len())
         .into_par_iter()
         .map(|row| if control.cancelled() { Err(Cancelled) } else { Ok(finder.chosen(row, top_m as usize)) })
@@ -53,8 +52,7 @@ pub fn shared(
 }
 
 struct Finder<'f> {
-    matrix: &'f [f32],
-    dimensions: usize,
+    similarity: &'f (dyn Fn(u32, u32) -> f32 + Sync),
     key_ranks: &'f [u32],
     pairs: Population,
     mentions: &'f Mentions,
@@ -73,16 +71,15 @@ impl Finder<'_> {
         let least = *least;
         // Only among those that weigh as much as the last one does the similarity decide.
         partners.retain(|(_, weight)| *weight >= least);
-        let vector = self.vector(row);
+        let row = u32::try_from(row).unwrap_or(u32::MAX);
         let mut scored: Vec<_> = partners
             .into_iter()
-            .map(|(partner, weight)| (weight, image(dot(vector, self.vector(partner as usize))), partner))
+            .map(|(partner, weight)| (weight, image((self.similarity)(row, partner)), partner))
             .collect();
         scored.sort_by(|a, b| {
             b.0.total_cmp(&a.0).then_with(|| (Reverse(a.1), self.rank(a.2)).cmp(&(Reverse(b.1), self.rank(b.2))))
         });
         scored.truncate(top_m);
-        let row = u32::try_from(row).unwrap_or(u32::MAX);
         scored.into_iter().map(|(_, image, partner)| (row.min(partner), row.max(partner), image)).collect()
     }
 
@@ -114,15 +111,12 @@ impl Finder<'_> {
     fn rank(&self, row: u32) -> u32 {
         self.key_ranks.get(row as usize).copied().unwrap_or(u32::MAX)
     }
-
-    fn vector(&self, row: usize) -> &[f32] {
-        self.matrix.chunks_exact(self.dimensions.max(1)).nth(row).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distance::dot;
     use crate::index::control::Quiet;
 
     fn check(pairs: Population, top_m: u32, expected: &[(u32, u32)]) {
@@ -130,12 +124,10 @@ mod tests {
         let of_rows = vec![vec![0, 1], vec![0], vec![1, 2], vec![1, 2], vec![]];
         let mentions = Mentions { of_rows, weights: vec![3.0, 1.0, 0.5] };
         let matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0];
-        let found = shared(&matrix, 2, &[4, 3, 2, 1, 0], pairs, (&mentions, top_m), &Quiet).unwrap();
-        let similarity = |row: u32, other: u32| {
-            let vector = |row: u32| &matrix[row as usize * 2..][..2];
-            image(dot(vector(row), vector(other)))
-        };
-        let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, *b, similarity(*a, *b))).collect();
+        let vector = |row: u32| &matrix[row as usize * 2..][..2];
+        let similarity = |row, other| dot(vector(row), vector(other));
+        let found = shared(&similarity, &[4, 3, 2, 1, 0], pairs, (&mentions, top_m), &Quiet).unwrap();
+        let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, *b, image(similarity(*a, *b)))).collect();
         assert_eq!(found, expected);
     }
 
@@ -153,7 +145,9 @@ mod tests {
     fn among_equal_weights_the_more_similar_comes_first_and_then_the_first_by_rank() {
         let mentions = Mentions { of_rows: vec![vec![0]; 3], weights: vec![1.0] };
         let matrix = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0];
-        let found = shared(&matrix, 2, &[2, 0, 1], Population::All, (&mentions, 1), &Quiet).unwrap();
+        let vector = |row: u32| &matrix[row as usize * 2..][..2];
+        let similarity = |row, other| dot(vector(row), vector(other));
+        let found = shared(&similarity, &[2, 0, 1], Population::All, (&mentions, 1), &Quiet).unwrap();
         // Row 0 and row 2 are alike; row 1 is as near to both, and row 2 comes before row 0.
         assert_eq!(found, [(0, 2, image(1.0)), (1, 2, image(0.0))]);
     }
@@ -175,6 +169,6 @@ mod tests {
             }
         }
         let mentions = Mentions { of_rows: vec![vec![]], weights: vec![] };
-        assert_eq!(shared(&[1.0], 1, &[0], Population::All, (&mentions, 1), &Stop), Err(Cancelled));
+        assert_eq!(shared(&|_, _| 1.0, &[0], Population::All, (&mentions, 1), &Stop), Err(Cancelled));
     }
 }

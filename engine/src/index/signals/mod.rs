@@ -12,7 +12,7 @@ mod words;
 
 use std::ops::Range;
 
-pub use columns::{COLUMNS_MAX, Columns, ColumnsBuilder};
+pub use columns::{COLUMNS_MAX, ColumnsBuilder};
 pub use dense::Dense;
 pub use overlap::{Overlap, Weighing};
 pub use sets::{Sets, SetsBuilder};

@@ -42,11 +42,6 @@ impl Overlap {
         Self { sets, holders, weights, totals }
     }
 
-    /// The features of a row.
-    pub fn features(&self, row: u32) -> &[u32] {
-        self.sets.of(row)
-    }
-
     fn total(&self, row: u32) -> f64 {
         self.totals.get(row as usize).copied().unwrap_or(0.0)
     }

@@ -19,11 +19,6 @@ impl Sets {
         self.offsets.len() - 1
     }
 
-    /// Whether there is no set.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The numbers of a set; none where there is no such set.
     pub fn of(&self, set: u32) -> &[u32] {
         let set = set as usize;
@@ -114,11 +109,6 @@ impl SetsBuilder {
         self.ends.len()
     }
 
-    /// Whether no set was added.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// The sets in the order in which they were added.
     pub fn finish(self) -> Sets {
         let mut names: Vec<(Box<[u8]>, u32)> = self.numbers.into_iter().collect();
@@ -166,6 +156,6 @@ mod tests {
         let holders = sets.transposed();
         assert_eq!((holders.of(0), holders.of(1), holders.of(2)), ([0, 2].as_slice(), [2].as_slice(), [0].as_slice()));
         assert_eq!(holders.transposed(), sets);
-        assert!(SetsBuilder::default().finish().transposed().is_empty());
+        assert_eq!(SetsBuilder::default().finish().transposed().len(), 0);
     }
 }

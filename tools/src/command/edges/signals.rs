@@ -1,8 +1,64 @@
-//! Signals of `hedgerow edges`, as they are written on the command line.
+//! Signals of edges, as they are written on the command line and told.
+
+use std::io::{self, Write};
 
 use hedgerow::{Signal, SignalKind};
+use serde::Serialize;
 
 use crate::command::edges::percentile;
+use crate::command::render::field;
+use crate::command::render::layout::decimal;
+
+/// A signal as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub struct SignalTold {
+    /// What it compares, as `--signal` names it.
+    pub what: String,
+    /// Its weight; none where all have to agree.
+    pub weight: Option<f64>,
+    /// The share of pairs below its threshold, in per cent.
+    pub percentile: f64,
+    /// Its threshold; none where it takes no part in pairs of the kind.
+    pub threshold: Option<f32>,
+}
+
+impl SignalTold {
+    /// What is told of a signal with a threshold.
+    pub fn of(signal: &Signal, threshold: Option<f32>, weighted: bool) -> Self {
+        Self {
+            what: name(&signal.what),
+            weight: weighted.then(|| f64::from(signal.weight) / 1000.0),
+            percentile: f64::from(signal.percentile) / 1000.0,
+            threshold,
+        }
+    }
+
+    /// Prints it with its threshold and, where a pair is explained, what it says of that.
+    pub fn human(&self, out: &mut dyn Write, verdict: Option<&str>) -> io::Result<()> {
+        let Self { what, weight, percentile, threshold } = self;
+        let weight = weight.map_or_else(String::new, |weight| format!(", weight {weight}"));
+        let Some(threshold) = threshold else {
+            return field(out, "signal", &format!("{what}{weight}: takes no part in pairs of this kind"));
+        };
+        let threshold =
+            format!("threshold {}: {percentile} per cent of the pairs lie below it", decimal(*threshold, 4));
+        let verdict = verdict.map_or_else(String::new, |verdict| format!("{verdict}, "));
+        field(out, "signal", &format!("{what}{weight}: {verdict}{threshold}"))
+    }
+}
+
+/// What a signal compares, as it is written.
+fn name(what: &SignalKind) -> String {
+    match what {
+        SignalKind::Content => "content".to_owned(),
+        SignalKind::Vectors(space) => format!("vectors:{space}"),
+        SignalKind::Entities => "entities".to_owned(),
+        SignalKind::RareEntities => "rare-entities".to_owned(),
+        SignalKind::Columns => "columns".to_owned(),
+        SignalKind::Words => "words".to_owned(),
+        SignalKind::Titles => "titles".to_owned(),
+    }
+}
 
 /// Reads a signal: `WHAT`, its weight after `=`, its percentile after `@`; 1 and 95 where they are not given.
 ///
@@ -18,7 +74,10 @@ pub fn signal(text: &str) -> Result<Signal, String> {
         ("rare-entities", _) => SignalKind::RareEntities,
         ("columns", _) => SignalKind::Columns,
         ("words", _) => SignalKind::Words,
-        _ => return Err("expected content, vectors:SPACE, entities, rare-entities, columns or words".to_owned()),
+        ("titles", _) => SignalKind::Titles,
+        _ => {
+            return Err("expected content, vectors:SPACE, entities, rare-entities, columns, words or titles".to_owned());
+        }
     };
     Ok(Signal { what, percentile: percentile(share)?, weight: thousandths(weight)? })
 }
@@ -38,6 +97,13 @@ fn thousandths(text: &str) -> Result<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_is_named_as_it_is_read() {
+        for text in ["content", "vectors:titles", "entities", "rare-entities", "columns", "words", "titles"] {
+            assert_eq!(signal(text).map(|signal| name(&signal.what)), Ok(text.to_owned()));
+        }
+    }
 
     #[test]
     fn a_signal_is_read_with_weight_and_percentile() {

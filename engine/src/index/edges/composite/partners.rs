@@ -1,14 +1,13 @@
 //! The best partners of each row, offered by any thread in any order.
 
-use crate::index::edges::composite::Ends;
+use crate::index::edges::Cap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// For each row, named by its place in the order of keys, its best partners: those with the highest images, among equals
-/// those with the lowest places.
+/// For each row its best partners: those with the highest images, among equals the first rows.
 pub struct Partners {
     width: usize,
-    /// Image and inverted place of each partner as one number, worst first.
+    /// Image and inverted row of each partner as one number, worst first.
     lists: Vec<Mutex<Vec<u64>>>,
     /// The image that a partner needs at least, which saves most of the locks.
     worst: Vec<AtomicU32>,
@@ -16,7 +15,7 @@ pub struct Partners {
 
 impl Partners {
     /// Room for so many partners of so many rows.
-    pub fn new(rows: usize, width: u32) -> Self {
+    pub fn new(rows: u32, width: u32) -> Self {
         Self {
             width: width as usize,
             lists: (0..rows).map(|_| Mutex::new(Vec::new())).collect(),
@@ -24,10 +23,16 @@ impl Partners {
         }
     }
 
+    /// Offers each of two rows to the other.
+    pub fn offer_both(&self, row: u32, other: u32, image: u32) {
+        self.offer(row, other, image);
+        self.offer(other, row, image);
+    }
+
     /// Offers a partner.
-    pub fn offer(&self, place: u32, partner: u32, image: u32) {
-        let place = place as usize;
-        let (Some(list), Some(worst)) = (self.lists.get(place), self.worst.get(place)) else { return };
+    fn offer(&self, row: u32, partner: u32, image: u32) {
+        let row = row as usize;
+        let (Some(list), Some(worst)) = (self.lists.get(row), self.worst.get(row)) else { return };
         if self.width == 0 || image < worst.load(Ordering::Relaxed) {
             return;
         }
@@ -45,21 +50,19 @@ impl Partners {
         }
     }
 
-    /// The pairs that were chosen and have an image of `floor`, ascending: the lower row, the higher one, the image; `order`
-    /// says which row has which place.
-    pub fn pairs(self, order: &[u32], ends: Ends, floor: u32) -> Vec<(u32, u32, u32)> {
+    /// The pairs that were chosen and have at least an image of `floor`, ascending: the lower row, the higher one, the image.
+    pub fn pairs(self, cap: Cap, floor: u32) -> Vec<(u32, u32, u32)> {
         let mut pairs = Vec::new();
-        for (list, row) in self.lists.into_iter().zip(order) {
+        for (row, list) in (0_u32..).zip(self.lists) {
             let list = list.into_inner().unwrap_or_default();
             for (image, partner) in list.into_iter().map(parts).filter(|entry| entry.0 >= floor) {
-                let Some(partner) = order.get(partner as usize) else { continue };
-                pairs.push((*row.min(partner), *row.max(partner), image));
+                pairs.push((row.min(partner), row.max(partner), image));
             }
         }
         pairs.sort_unstable();
         let mut kept = Vec::with_capacity(pairs.len());
         for chosen in pairs.chunk_by(|a, b| a == b) {
-            if ends == Ends::Either || chosen.len() > 1 {
+            if cap == Cap::Either || chosen.len() > 1 {
                 kept.push(chosen[0]);
             }
         }
@@ -73,11 +76,6 @@ fn parts(entry: u64) -> (u32, u32) {
     ((entry >> 32) as u32, !(entry as u32))
 }
 
-/// A place in the order of keys.
-pub fn place_of(row: usize) -> u32 {
-    u32::try_from(row).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,14 +84,12 @@ mod tests {
     fn a_row_keeps_the_best_and_among_equals_the_lowest() {
         let partners = Partners::new(6, 2);
         for (partner, image) in [(5, 7), (4, 7), (3, 9), (2, 1), (1, 7)] {
-            partners.offer(0, partner, image);
-            partners.offer(partner, 0, image);
+            partners.offer_both(0, partner, image);
         }
         partners.offer(9, 0, 1);
-        let order = [10, 11, 12, 13, 14, 15];
-        assert_eq!(partners.pairs(&order, Ends::Both, 7), [(10, 11, 7), (10, 13, 9)]);
+        assert_eq!(partners.pairs(Cap::Both, 7), [(0, 1, 7), (0, 3, 9)]);
         let none = Partners::new(2, 0);
         none.offer(0, 1, 5);
-        assert!(none.pairs(&order, Ends::Either, 0).is_empty());
+        assert!(none.pairs(Cap::Either, 0).is_empty());
     }
 }

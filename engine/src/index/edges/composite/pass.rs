@@ -1,8 +1,9 @@
-//! Passes over all pairs of a relation, and the similarities of a row with a range of others.
+//! Passes over all pairs, and the similarities of a row with a range of others.
 
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::composite::Relation;
-use crate::index::signals::{Scratch, Signal, rounded};
+use crate::index::edges::Population;
+use crate::index::edges::composite::{Combination, Voice};
+use crate::index::signals::{Scratch, rounded};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +20,14 @@ const RIGHT_ROWS_SPARSE: u32 = 8192;
 /// Pairs of a sample.
 const SAMPLE: u64 = 1 << 16;
 
-/// All pairs of a relation.
+/// All pairs of rows in the order of their keys.
 pub struct Pass<'p> {
     /// Rows in all.
     pub rows: u32,
     /// Which pairs.
-    pub relation: Relation,
+    population: Population,
     /// Told and asked once a block.
-    pub control: &'p dyn Control,
+    control: &'p dyn Control,
     /// Rows that a few are compared with before the next ones.
     right_rows: u32,
     /// Pairs of the passes that were begun, and those of them that were visited.
@@ -35,28 +36,29 @@ pub struct Pass<'p> {
 }
 
 impl<'p> Pass<'p> {
-    /// All pairs of so many rows in a relation, to be compared by these signals.
-    pub fn new(rows: u32, relation: Relation, signals: &[&dyn Signal], control: &'p dyn Control) -> Self {
-        let is_sparse = signals.iter().all(|signal| signal.is_sparse());
+    /// All pairs of so many rows, to be compared by these signals.
+    pub fn new(rows: u32, population: Population, voices: &[Voice<'_>], control: &'p dyn Control) -> Self {
+        let is_sparse = voices.iter().all(|voice| voice.signal.is_sparse());
         let right_rows = if is_sparse { RIGHT_ROWS_SPARSE } else { RIGHT_ROWS };
-        Self { rows, relation, control, right_rows, begun: AtomicU64::new(0), done: AtomicU64::new(0) }
+        Self { rows, population, control, right_rows, begun: AtomicU64::new(0), done: AtomicU64::new(0) }
     }
 
     /// How many pairs there are.
     pub fn pairs(&self) -> u64 {
-        let rows = u64::from(self.rows);
-        match self.relation {
-            Relation::Within => rows * rows.saturating_sub(1) / 2,
-            Relation::Across { second } => u64::from(second.min(self.rows)) * rows.saturating_sub(u64::from(second)),
+        self.population.count(self.rows as usize)
+    }
+
+    /// Where pairs join two sides, the first row of the second.
+    fn second(&self) -> Option<u32> {
+        match self.population {
+            Population::All => None,
+            Population::Across(firsts) => Some(u32::try_from(firsts).unwrap_or(u32::MAX).min(self.rows)),
         }
     }
 
     /// The rows that a row is compared with.
     fn partners(&self, row: u32) -> Range<u32> {
-        match self.relation {
-            Relation::Within => row + 1..self.rows,
-            Relation::Across { second } => second..self.rows,
-        }
+        self.second().unwrap_or(row + 1)..self.rows
     }
 
     /// Visits all pairs, each once, as rows with ranges of others, in blocks that the threads of the pool take one after
@@ -66,10 +68,7 @@ impl<'p> Pass<'p> {
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, u32, Range<u32>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        let lefts = match self.relation {
-            Relation::Within => self.rows,
-            Relation::Across { second } => second.min(self.rows),
-        };
+        let lefts = self.second().unwrap_or(self.rows);
         let next = AtomicU64::new(0);
         let begun = self.begun.fetch_add(self.pairs(), Ordering::Relaxed) + self.pairs();
         let work = || {
@@ -124,21 +123,22 @@ impl<'p> Pass<'p> {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             u32::try_from(((seed >> 32) * u64::from(end)) >> 32).unwrap_or(0)
         };
-        let (rows, relation) = (self.rows, self.relation);
-        (0..SAMPLE.min(self.pairs())).map(move |_| match relation {
-            Relation::Within => {
+        let (rows, second) = (self.rows, self.second());
+        (0..SAMPLE.min(self.pairs())).map(move |_| {
+            if let Some(second) = second {
+                (below(second), second + below(rows - second))
+            } else {
                 let (row, other) = (below(rows), below(rows - 1));
                 (row, other + u32::from(other >= row))
             }
-            Relation::Across { second } => (below(second), second + below(rows - second)),
         })
     }
 }
 
-/// What decides about the pairs of a row with others: the similarity of each signal, or their score.
+/// What decides about the pairs of a row with others: the score, where it decides, then the similarity of each signal.
 pub struct Lines<'l> {
-    signals: &'l [&'l dyn Signal],
-    weights: Option<&'l [f64]>,
+    voices: &'l [Voice<'l>],
+    combination: Combination,
     similarities: Vec<Vec<f32>>,
     scores: Vec<f32>,
     scratch: Scratch,
@@ -146,37 +146,42 @@ pub struct Lines<'l> {
 }
 
 impl<'l> Lines<'l> {
-    /// Nothing read yet. With weights the score decides, without them each signal.
-    pub fn new(signals: &'l [&'l dyn Signal], weights: Option<&'l [f64]>) -> Self {
-        let similarities = vec![Vec::new(); signals.len()];
-        Self { signals, weights, similarities, scores: Vec::new(), scratch: Scratch::default(), refined: Vec::new() }
+    /// Nothing read yet.
+    pub fn new(voices: &'l [Voice<'l>], combination: Combination) -> Self {
+        let similarities = vec![Vec::new(); voices.len()];
+        Self { voices, combination, similarities, scores: Vec::new(), scratch: Scratch::default(), refined: Vec::new() }
     }
 
     /// Reads what a range has of the measures that are wanted, and the first signal where asked for.
     pub fn read(&mut self, row: u32, range: Range<u32>, is_wanted: impl Fn(usize) -> bool, first: bool) {
-        for (at, (signal, line)) in self.signals.iter().zip(&mut self.similarities).enumerate() {
-            let measure = if self.weights.is_some() { 0 } else { at };
-            if is_wanted(measure) || (first && at == 0) {
-                signal.line(row, range.clone(), &mut self.scratch, line);
+        let scored = self.combination == Combination::Weighted && is_wanted(0);
+        let before = usize::from(self.combination == Combination::Weighted);
+        for (at, (voice, line)) in self.voices.iter().zip(&mut self.similarities).enumerate() {
+            if scored || is_wanted(at + before) || (first && at == 0) {
+                voice.signal.line(row, range.clone(), &mut self.scratch, line);
             } else {
                 line.clear();
                 line.resize(range.len(), 0.0);
             }
         }
-        self.score(range.len());
+        if scored {
+            self.score(range.len());
+        }
     }
 
     /// Reads what some rows have of all measures.
     pub fn read_some(&mut self, row: u32, listed: &[u32]) {
-        for (signal, line) in self.signals.iter().zip(&mut self.similarities) {
-            signal.some(row, listed, line);
+        for (voice, line) in self.voices.iter().zip(&mut self.similarities) {
+            voice.signal.some(row, listed, line);
         }
-        self.score(listed.len());
+        if self.combination == Combination::Weighted {
+            self.score(listed.len());
+        }
     }
 
     /// Reads what some rows of the range that was read last have of a signal that was not wanted then.
     pub fn refine(&mut self, row: u32, range: &Range<u32>, signal: usize, listed: &[u32]) {
-        self.signals[signal].some(row, listed, &mut self.refined);
+        self.voices[signal].signal.some(row, listed, &mut self.refined);
         for (other, similarity) in listed.iter().zip(&self.refined) {
             self.similarities[signal][(other - range.start) as usize] = *similarity;
         }
@@ -184,7 +189,11 @@ impl<'l> Lines<'l> {
 
     /// What was read of a measure.
     pub fn measure(&self, at: usize) -> &[f32] {
-        if self.weights.is_some() { &self.scores } else { &self.similarities[at] }
+        let signal = match self.combination {
+            Combination::Agree => Some(at),
+            Combination::Weighted => at.checked_sub(1),
+        };
+        signal.map_or(Some(&self.scores), |at| self.similarities.get(at)).map_or(&[], Vec::as_slice)
     }
 
     /// What was read of the first signal.
@@ -193,11 +202,11 @@ impl<'l> Lines<'l> {
     }
 
     fn score(&mut self, rows: usize) {
-        let Some(weights) = self.weights else { return };
-        let all: f64 = weights.iter().take(self.signals.len()).sum();
+        let all: f64 = self.voices.iter().map(|voice| voice.weight).sum();
         self.scores.clear();
         self.scores.extend((0..rows).map(|at| {
-            let weighted = weights.iter().zip(&self.similarities).map(|(weight, line)| weight * f64::from(line[at]));
+            let weighted = self.voices.iter().zip(&self.similarities);
+            let weighted = weighted.map(|(voice, line)| voice.weight * f64::from(line[at]));
             let score = rounded(weighted.sum::<f64>() / all);
             if score.is_finite() { score } else { 0.0 }
         }));

@@ -1,0 +1,89 @@
+//! Edges of one kind of pairs by several signals.
+
+use crate::index::control::Cancelled;
+use crate::index::edges::composite::{Combination, Composition, Voice};
+use crate::index::edges::{self, EdgeSet, Population, Signal};
+use crate::project::edges::{Chunks, Task, key_ranks, report};
+use crate::project::{Fault, chunks_end};
+use crate::projection::{EdgesData, EdgesReserve};
+use crate::snapshot::Signals;
+use hedgerow_format::ChunkId;
+use hedgerow_format::edges::PairKind;
+
+impl Task<'_> {
+    /// Prunes all pairs of a kind by those of the signals that take part in it. Nothing is remembered by which these edges could
+    /// follow changes.
+    pub(super) fn composed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let (placed, tables) = self.placed(kind, chunks)?;
+        let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
+        let mentions =
+            |chunk| Ok(self.mentioned.map_or_else(Vec::new, |mentioned| mentioned.of(chunk).collect::<Vec<u32>>()));
+        let step = || if control.cancelled() { Err(Fault::from(Cancelled)) } else { Ok(()) };
+        let source = Signals { snapshot, space, mentions: &mentions, step: &step };
+        let taking_part: Vec<&Signal> = rules.signals.iter().filter(|signal| signal.what.takes_part(kind)).collect();
+        let signals = taking_part.iter().map(|signal| source.of(&signal.what, &placed));
+        let signals = signals.collect::<Result<Vec<_>, Fault>>()?;
+        let mut voices = Vec::with_capacity(signals.len());
+        for (signal, rule) in signals.iter().zip(taking_part) {
+            let (percentile, weight) = (rule.percentile, f64::from(rule.weight));
+            voices.push(Voice { signal: signal.as_ref(), percentile, weight });
+        }
+        let combination = if rules.weighted { Combination::Weighted } else { Combination::Agree };
+        let composition = Composition::new(&voices, combination);
+        let pruning = rules.pruning(kind, pairs);
+        let composite = composition.edges(placed.len(), pruning, control)?;
+        let set = match rules.shared.zip(self.mentioned) {
+            Some((shared, mentioned)) => {
+                let weight = |row, other| composition.weight(row, other);
+                let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
+                let mentions = (&mentioned.rare(&placed, shared), shared.top_m);
+                composite.edges.with_shared(&edges::shared(&weight, &places, pairs, mentions, control)?)
+            }
+            None => composite.edges,
+        };
+        let mut found = composite.thresholds.into_iter();
+        let threshold =
+            |signal: &Signal| if signal.what.takes_part(kind) { found.next().unwrap_or_default() } else { 0.0 };
+        let thresholds = rules.signals.iter().map(threshold).collect();
+        let report = report(&set.report, kind, tables, pruning);
+        let (edges, origins) = by_chunk(&set, &placed);
+        Ok(EdgesData {
+            space: space.to_owned(),
+            settings: rules.settings(),
+            kind,
+            report,
+            edges,
+            origins,
+            thresholds,
+            reserve: EdgesReserve::default(),
+            chunks_end: chunks_end(snapshot),
+        })
+    }
+
+    /// The chunks of a kind in the order of their keys, tables first where they are joined with others; and how many are tables.
+    fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Fault> {
+        let mut placed = chunks.of(kind);
+        let tables = placed.iter().filter(|chunk| chunks.is_table(**chunk)).count();
+        let ranks =
+            key_ranks(self.snapshot, &placed, |chunk| kind == PairKind::TableDocument && !chunks.is_table(chunk))?;
+        let mut ranked: Vec<(u32, ChunkId)> = ranks.into_iter().zip(placed).collect();
+        ranked.sort_unstable();
+        placed = ranked.into_iter().map(|(_, chunk)| chunk).collect();
+        Ok((placed, tables))
+    }
+}
+
+/// Both directions of every edge by the ids of the chunks, sorted, and which rules made each.
+fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (Vec<(u32, u32, f32)>, Vec<u8>) {
+    let mut edges = Vec::with_capacity(set.targets.len());
+    let mut targets = set.targets.iter().zip(&set.weights).enumerate();
+    for (chunk, bounds) in placed.iter().zip(set.offsets.windows(2)) {
+        for (at, (target, weight)) in targets.by_ref().take(usize::try_from(bounds[1] - bounds[0]).unwrap_or(0)) {
+            edges.push(((chunk.0, placed[*target as usize].0, *weight), set.origins.get(at).copied()));
+        }
+    }
+    edges.sort_unstable_by_key(|((chunk, target, _), _)| (*chunk, *target));
+    let origins = edges.iter().filter_map(|(_, origin)| *origin).collect();
+    (edges.into_iter().map(|(edge, _)| edge).collect(), origins)
+}
