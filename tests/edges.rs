@@ -1,5 +1,7 @@
 //! Stored similarity edges, against a computation that anyone can follow.
 
+mod composed;
+mod described;
 mod naive;
 mod parts;
 
@@ -7,8 +9,8 @@ use crate::command::{Folder, Run, command, told};
 use crate::edges::naive::{Expected, Pairs, Row, all_expected, direction, entities, expected, name, ordered};
 use crate::stores::{Numbers, Place};
 use hedgerow::{
-    Batch, Cap, CommitError, Control, Description, EdgeError, EdgeReport, EdgeRules, Env, Node, PairKind, Quiet,
-    Reason, Shared, Signal, SignalKind, Snapshot, StagedVector, Store, Target, dot,
+    Batch, Cap, CommitError, Control, Description, EdgeError, EdgeReport, EdgeRules, Env, Explanation, Node, PairKind,
+    Quiet, Reason, Shared, Signal, SignalKind, Snapshot, StagedVector, Store, Target, dot,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -73,24 +75,30 @@ proptest! {
             explained(&snapshot, &rows, kind, &expected)?;
             all.extend(expected.edges);
         }
-        prop_assert_eq!(&stored(&snapshot, rows.len()), &all);
+        prop_assert_eq!(&stored(&snapshot, &keys(&rows)), &all);
         let verified = hedgerow::verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
         prop_assert_eq!(verified.expect("it can be checked").problems, Vec::<String>::new());
         prop_assert_eq!(&snapshot.edge_rules()["v"].settings(), &case.rules.settings());
     }
 }
 
+/// What is explained of two chunks by their keys.
+fn explain(snapshot: &Snapshot, pair: &(String, String), space: &str) -> Explanation {
+    let chunk = |key: &String| match snapshot.find(&format!("chunk:{key}")).expect("it is there") {
+        Node::Chunk(chunk) => chunk,
+        _ => panic!("{key} is a chunk"),
+    };
+    snapshot.explain([chunk(&pair.0), chunk(&pair.1)], space).expect("it can be explained")
+}
+
 /// Every pair of a kind is explained by what the naive computation made of it.
 fn explained(snapshot: &Snapshot, rows: &[Row], kind: PairKind, expected: &Expected) -> Result<(), TestCaseError> {
-    let chunk = |row: &Row| match snapshot.find(&format!("chunk:{}#0", row.key)).expect("it is there") {
-        Node::Chunk(chunk) => chunk,
-        _ => panic!("{} has a chunk", row.key),
-    };
     let pairs =
         rows.iter().enumerate().flat_map(|(place, one)| rows[place + 1..].iter().map(move |other| (one, other)));
     for (one, other) in pairs.filter(|(one, other)| PairKind::of([one.table, other.table]) == kind) {
-        let why = snapshot.explain([chunk(one), chunk(other)], "v").expect("it can be explained");
-        let pair = ordered(format!("{}#0", one.key), format!("{}#0", other.key));
+        let ends = (format!("{}#0", one.key), format!("{}#0", other.key));
+        let why = explain(snapshot, &ends, "v");
+        let pair = ordered(ends.0, ends.1);
         prop_assert_eq!((why.kind, why.edge), (kind, expected.edges.get(&pair).copied()));
         let made = (expected.similar.contains(&pair), expected.shared.contains(&pair));
         prop_assert_eq!((why.by_similarity, why.by_entities), made);
@@ -129,11 +137,11 @@ fn built(place: &Place, case: &Case) -> (Store, Vec<Row>) {
     (store, rows)
 }
 
-/// What the store says of every chunk, each pair from both of its ends.
-fn stored(snapshot: &Snapshot, rows: usize) -> Pairs {
+/// What the store says of the chunk of every document, each pair from both of its ends.
+fn stored(snapshot: &Snapshot, documents: &[impl AsRef<str>]) -> Pairs {
     let mut ends = BTreeMap::new();
-    for row in 0..rows {
-        let node = snapshot.find(&format!("chunk:{}#0", name(row))).expect("the chunk is there");
+    for document in documents {
+        let node = snapshot.find(&format!("chunk:{}#0", document.as_ref())).expect("the chunk is there");
         let Description::Chunk { key, similar, .. } = snapshot.describe(node, usize::MAX).expect("it can be described")
         else {
             panic!("a chunk is described as a chunk");
@@ -166,8 +174,12 @@ fn edges_of_a_space_that_no_one_has_are_refused_and_edges_follow_their_documents
     assert!(stored_keys(&place.read()).iter().all(|key| *key != deleted), "an edge leads to what is deleted");
     store.refresh(&Quiet).expect("the store can be brought in step");
     rows.pop();
-    assert_eq!(stored(&place.read(), 11), all_expected(&rows, &case.rules));
+    assert_eq!(stored(&place.read(), &keys(&rows)), all_expected(&rows, &case.rules));
     assert_eq!(store.snapshot().stats().expect("it can be counted").edges[0].pairs, 55);
+}
+
+fn keys(rows: &[Row]) -> Vec<&str> {
+    rows.iter().map(|row| row.key.as_str()).collect()
 }
 
 fn signal(what: SignalKind, percentile: u32) -> Signal {
@@ -308,7 +320,7 @@ fn edges_that_follow_changes_are_those_of_a_naive_computation() {
             followed += usize::from(Some(heard.0.load(Ordering::Relaxed)) < most);
             steps += 1;
             let snapshot = place.read();
-            assert_eq!(stored(&snapshot, rows.len()), all_expected(&rows, &case.rules), "seed {seed}");
+            assert_eq!(stored(&snapshot, &keys(&rows)), all_expected(&rows, &case.rules), "seed {seed}");
             assert_eq!(snapshot.edge_rules(), BTreeMap::from([("v".to_owned(), case.rules.clone())]));
             let verified = hedgerow::verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
             assert_eq!(verified.expect("it can be checked").problems, Vec::<String>::new());
@@ -345,7 +357,7 @@ fn a_kind_of_pairs_has_a_file_while_it_has_a_pair_and_settings_outlive_all_pairs
         assert_eq!(behind.iter().filter(|said| said.contains("edges")).count(), 1, "{behind:?}");
         store.refresh(&Quiet).expect("the store can be brought in step");
         assert_eq!(kinds(&store), expected);
-        assert_eq!(stored(&place.read(), 6), all_expected(&rows, &rules));
+        assert_eq!(stored(&place.read(), &keys(&rows)), all_expected(&rows, &rules));
     }
     let mut batch = Batch::default();
     for row in &rows {
@@ -373,7 +385,7 @@ fn edges_for_shared_entities_need_no_refresh_before_them_and_say_so() {
     let built = store.build_edges("v", &rules, &Quiet).expect("edges can be built");
     // The second entity is in three chunks.
     assert_eq!((built[0].report.kept, built[0].report.shared), (1, 1));
-    assert_eq!(stored(&place.read(), 5), all_expected(&rows, &rules));
+    assert_eq!(stored(&place.read(), &keys(&rows)), all_expected(&rows, &rules));
     assert_eq!(place.read().incomplete(), Vec::<String>::new());
     // Of three chunks two are left.
     let mut batch = Batch::default();

@@ -112,7 +112,7 @@ pub fn expected(rows: &[Row], rules: &EdgeRules, kind: PairKind) -> Expected {
 }
 
 /// The partners that a row chooses for rare entities, of some, best first by similarity.
-fn sharing(rows: &[Row], rules: &EdgeRules, row: usize, order: &[usize]) -> Vec<usize> {
+pub fn sharing(rows: &[Row], rules: &EdgeRules, row: usize, order: &[usize]) -> Vec<usize> {
     let Some(shared) = rules.shared else { return Vec::new() };
     let mentioning = |entity: usize| rows.iter().filter(|row| row.entities.contains(&entity)).count();
     let common = |other: usize| -> Vec<usize> {
