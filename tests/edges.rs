@@ -416,7 +416,7 @@ fn rules_survive_damage_salvage_and_the_canonical_form() {
     store.build_edges("v", &case.rules, &Quiet).expect("edges can be built");
     let expected = all_expected(&rows, &case.rules);
     let kept = BTreeMap::from([("v".to_owned(), case.rules.clone())]);
-    let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
+    let keys = keys(&rows);
     let scratch = Place::new();
     let disk = Env::folder(&scratch.path()).expect("it is a folder").disk;
     drop(hedgerow::canonical(&place.read(), disk, &Quiet).expect("what is whole can be copied"));

@@ -1,6 +1,6 @@
 //! `hedgerow bench`: how fast the store is on this machine, on the user's own data.
 
-mod peak;
+pub mod peak;
 mod synthetic;
 
 use std::fs;

@@ -10,6 +10,7 @@ use std::time::Instant;
 use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot, Store};
 use serde::Serialize;
 
+use crate::command::bench::peak::Peak;
 use crate::command::edges::parts::{Done, Parts};
 use crate::command::edges::signals::SignalTold;
 use crate::command::render::layout::{decimal, grouped};
@@ -70,6 +71,9 @@ pub struct Args {
     parts: Parts,
 }
 
+/// From so many seconds on the time is compared with what the processor could do.
+const PEAK_FROM: f64 = 1.0;
+
 /// Whose choice a pair needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CapName {
@@ -97,7 +101,14 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     match done {
         Done::Share(written) => session.print(&written, |out| written.human(out))?,
         Done::Edges(built) => {
-            let built = Built::of(space, &rules, &built, start.elapsed().as_secs_f64());
+            let seconds = start.elapsed().as_secs_f64();
+            let spaces = store.snapshot().spaces()?.to_vec();
+            let dimensions = spaces.iter().find(|known| known.name == space).map_or(0, |known| known.dimensions);
+            let mut built = Built::of(space, &rules, &built, seconds);
+            // Of what takes no time a share tells nothing, and signals are compared otherwise.
+            if seconds >= PEAK_FROM && rules.signals.is_empty() {
+                built.measure_share(dimensions);
+            }
             session.print(&built, |out| human(out, &built))?;
         }
     }
@@ -134,6 +145,8 @@ struct Built {
     kinds: Vec<OfKind>,
     seconds: f64,
     pairs_per_s: f64,
+    /// Of the products of eight-bit numbers that the processor could compute meanwhile; none where it was not measured.
+    share_of_peak: Option<f64>,
 }
 
 /// Rules as `--json` prints them, percentiles apart.
@@ -209,7 +222,16 @@ impl Built {
             kinds: built.iter().map(|built| OfKind::of(rules, built)).collect(),
             seconds,
             pairs_per_s: pairs as f64 / seconds,
+            share_of_peak: None,
         }
+    }
+
+    /// Measures what this machine could do, for some tenths of a second.
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    fn measure_share(&mut self, dimensions: usize) {
+        let mut peak = Peak::new();
+        peak.sample();
+        self.share_of_peak = Some(2.0 * self.pairs_per_s * dimensions as f64 / peak.median());
     }
 }
 
@@ -322,7 +344,10 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
         spread(out, kind)?;
     }
     rule(out, "all")?;
-    field(out, "time", &format!("{:.1} s, {:.0} million pairs/s", built.seconds, built.pairs_per_s / 1e6))
+    let share = built.share_of_peak.map_or_else(String::new, |share| {
+        format!(", {:.0} % of the products of eight-bit numbers that this processor could compute", share * 100.0)
+    });
+    field(out, "time", &format!("{:.1} s, {:.0} million pairs/s{share}", built.seconds, built.pairs_per_s / 1e6))
 }
 
 /// Draws how similar pairs are, a bar a range, and marks the one with the threshold.
