@@ -9,6 +9,7 @@ use hedgerow::{
 };
 use hedgerow_benches::{passages_of, timed};
 use hedgerow_cli::embed::StaticTable;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn main() {
@@ -75,7 +76,10 @@ fn fill(store: &Store, texts: &[(&str, &str)]) {
             let vectors = [("texts", content), ("titles", of_title)];
             let vectors = vectors.into_iter().filter_map(|(space, vector)| vector_in(space, vector?));
             let names = text.split_whitespace().filter(|word| word.starts_with(char::is_uppercase));
-            let entities = names.flat_map(|name| StagedEntity::new(name, "name")).collect();
+            // Of one spelling each: in lower case, letters and digits alone, no articles.
+            let names: BTreeSet<String> =
+                names.map(spelt).filter(|name| name != "the" && name != "a" && name != "an").collect();
+            let entities = names.iter().flat_map(|name| StagedEntity::new(name, "name")).collect();
             let (extractor, model) = ("capitals".into(), "none".into());
             let extraction = StagedExtraction { extractor, model, entities, relations: Vec::new() };
             let range = 0..u32::try_from(text.len()).expect("a passage is short");
@@ -86,6 +90,11 @@ fn fill(store: &Store, texts: &[(&str, &str)]) {
         }
         store.commit(batch).expect("the batch is sound");
     }
+}
+
+/// A name by its ASCII letters and digits.
+fn spelt(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// A vector as a unit vector of a space, if it has a direction.

@@ -80,7 +80,9 @@ pub struct EdgeStats {
     pub percentile: f64,
     /// Best of either end that a pair must be among.
     pub top_m: u32,
-    /// The threshold.
+    /// How many signals make the edges; 0 where the similarity alone does.
+    pub signals: usize,
+    /// The threshold; with signals, that of the first or of their weighted mean.
     pub threshold: f32,
     /// Pairs that were compared.
     pub pairs: u64,
@@ -168,6 +170,7 @@ impl Bounded<'_> {
                 kind: edges.kind().name(),
                 percentile: f64::from(report.percentile_thousandths) / 1000.0,
                 top_m: report.top_m,
+                signals: edges.thresholds()?.len(),
                 threshold: report.threshold,
                 pairs: report.pairs,
                 passed: report.passed,

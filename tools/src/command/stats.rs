@@ -66,7 +66,11 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
 fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
     let threshold = decimal(edges.threshold, 3);
     let kind = edges.kind;
-    let rules = format!("percentile {} (cosine {threshold}), top {}", edges.percentile, edges.top_m);
+    let threshold = match edges.signals {
+        0 => format!("percentile {} (cosine {threshold})", edges.percentile),
+        signals => counted(signals as u64, "signal", "signals"),
+    };
+    let rules = format!("{threshold}, top {}", edges.top_m);
     let pairs = format!("{} of {} pairs passed", grouped(edges.passed), grouped(edges.pairs));
     let shape = format!(
         "degree at most {}, {}",
@@ -74,7 +78,10 @@ fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {
         counted(edges.components.into(), "component", "components")
     );
     let [down, up] = edges.reserve;
-    let reserve = format!("follows changes over {} pairs down, {} up", grouped(down), grouped(up));
+    let reserve = match edges.signals {
+        0 => format!("follows changes over {} pairs down, {} up", grouped(down), grouped(up)),
+        _ => "built anew after changes".to_owned(),
+    };
     field(
         out,
         "similarity",

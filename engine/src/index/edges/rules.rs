@@ -31,8 +31,8 @@ pub struct EdgeRules {
     pub top_m: u32,
     /// Whose choice a pair needs.
     pub cap: Cap,
-    /// How many of the nearest chunks are candidates, 1 to 1,024; none for all. As far as either end's choice is enough,
-    /// no more of them than `top_m` change anything.
+    /// How many of the nearest chunks are candidates, 1 to 1,024; none for all. As far as either end's choice is enough
+    /// and there are no signals, no more of them than `top_m` change anything.
     pub nearest: Option<u32>,
     /// The similarity that a pair must have at least; none for any.
     pub least: Option<f32>,

@@ -47,6 +47,12 @@ impl Signal for Dense<'_> {
         }
     }
 
+    fn unit_vectors(&self) -> Option<(&[f32], usize)> {
+        let mut rows = self.matrix.chunks_exact(self.dimensions.max(1));
+        // A row of zeros stands for no vector.
+        rows.all(|row| row.iter().any(|component| *component != 0.0)).then_some((&self.matrix, self.dimensions))
+    }
+
     fn is_sparse(&self) -> bool {
         false
     }

@@ -36,6 +36,11 @@ pub trait Signal: Sync {
         out.extend(listed.iter().map(|other| self.similarity(row, *other)));
     }
 
+    /// The unit vectors that are compared, row by row, and how many components each has; none where there is anything else.
+    fn unit_vectors(&self) -> Option<(&[f32], usize)> {
+        None
+    }
+
     /// Whether most similarities are 0, so that a line costs little.
     fn is_sparse(&self) -> bool;
 }

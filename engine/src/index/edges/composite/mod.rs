@@ -9,7 +9,7 @@ use crate::index::edges::composite::bins::{Bins, order_statistic};
 use crate::index::edges::composite::partners::Partners;
 use crate::index::edges::composite::pass::{Lines, Pass};
 use crate::index::edges::image::{image, score};
-use crate::index::edges::{Cap, EdgeReport, EdgeSet, Pruning, number};
+use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Population, Pruning, build, number};
 use crate::index::signals::Signal;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,8 +73,8 @@ impl<'c> Composition<'c> {
     /// nearest by the first signal, which make candidates, are found in the same way. -0 equals 0. The result does not depend on the
     /// number of threads.
     ///
-    /// Runs on the current rayon pool. Computes every signal for all pairs once for the thresholds, and again where a sample
-    /// misleads about where they may lie. Where several signals have to agree, once more to choose, dense ones only where sparse
+    /// Runs on the current rayon pool. Computes every signal for all pairs once for the thresholds, vectors that have to agree with
+    /// others as [`build`] does, and again where a sample misleads about where they may lie. Where several signals have to agree, once more to choose, dense ones only where sparse
     /// ones let a pair pass. Beside the signals it takes rows · (`top_m` + nearest) · 16 bytes, and 2 MiB for each signal and
     /// thread.
     ///
@@ -125,6 +125,17 @@ pub fn agrees(signal: &dyn Signal, similarity: f32, threshold: f32) -> bool {
 fn agreement(signal: &dyn Signal) -> u32 {
     if signal.is_sparse() { image(0.0) + 1 } else { 0 }
 }
+
+/// Rules by which no pair becomes an edge.
+const THRESHOLD_ALONE: Pruning = Pruning {
+    pairs: Population::All,
+    percentile: 0,
+    top_m: 0,
+    cap: Cap::Either,
+    nearest: None,
+    least: 0,
+    apart: false,
+};
 
 /// The images of all thresholds; and how many pairs pass, where all that may pass were offered on the way.
 struct Thresholds {
@@ -185,7 +196,7 @@ impl Build<'_> {
     fn thresholds(&self, pairs: u64, offered: Option<&Partners>) -> Result<Thresholds, Cancelled> {
         let nearest = self.rules.nearest.is_some();
         let mut bins = self.sampled(pairs);
-        let mut found: Vec<Option<u32>> = vec![None; bins.len()];
+        let mut found = self.thresholds_of_vectors()?;
         let (mut offered, mut passed) = (offered, None);
         while found.iter().any(Option::is_none) {
             let open: Vec<bool> = found.iter().map(Option::is_none).collect();
@@ -224,6 +235,24 @@ impl Build<'_> {
             offered = None;
         }
         Ok(Thresholds { images: found.into_iter().flatten().collect(), passed })
+    }
+
+    /// The thresholds of vectors, where nothing but these has to be known of all pairs: by codes of eight bits they are found
+    /// several times as fast, and without them only pairs are compared that sparse signals let pass.
+    fn thresholds_of_vectors(&self) -> Result<Vec<Option<u32>>, Cancelled> {
+        let mut found = vec![None; self.composition.measures()];
+        if self.composition.combination == Combination::Weighted || self.composition.deciding() == 1 {
+            return Ok(found);
+        }
+        let ranks: Vec<u32> = (0..self.pass.rows).collect();
+        let nearest_first = usize::from(self.rules.nearest.is_some());
+        for (found, voice) in found.iter_mut().zip(self.composition.voices).skip(nearest_first) {
+            let Some((matrix, dimensions)) = voice.signal.unit_vectors() else { continue };
+            let rules = Pruning { pairs: self.rules.pairs, percentile: voice.percentile, ..THRESHOLD_ALONE };
+            let (edges, ..) = build(matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, self.pass.control)?;
+            *found = edges.report.threshold.map(image);
+        }
+        Ok(found)
     }
 
     /// Where a sample says that the thresholds may lie.
@@ -301,7 +330,6 @@ impl Build<'_> {
 mod tests {
     use super::*;
     use crate::index::control::Quiet;
-    use crate::index::edges::Population;
     use crate::index::signals::{ColumnsBuilder, Dense, Overlap, SetsBuilder, Weighing, columns_of};
     use std::collections::HashSet;
 
@@ -500,7 +528,7 @@ mod tests {
 
     #[test]
     fn edges_equal_those_of_a_full_sort() {
-        for rows in [0, 1, 2, 3, 9, 40] {
+        for rows in [0, 1, 2, 3, 9, 24] {
             let mut numbers = Numbers(u64::from(rows));
             let matrix = matrix(rows, &mut numbers);
             let dense = Dense::new(&matrix, 5);
@@ -534,13 +562,28 @@ mod tests {
         let rows = 530;
         let mut numbers = Numbers(1);
         let matrix = matrix(rows, &mut numbers);
-        let dense = Dense::new(&matrix, 5);
+        let has_direction = |row: &&[f32]| row.iter().any(|component| *component != 0.0);
+        let whole: Vec<f32> = matrix
+            .chunks(5)
+            .map(|row| Some(row).filter(has_direction).unwrap_or(&matrix[..5]))
+            .collect::<Vec<_>>()
+            .concat();
+        let (dense, whole) = (Dense::new(&matrix, 5), Dense::new(whole, 5));
         let equal = overlap(rows, Weighing::Equal, &mut numbers);
+        assert!(dense.unit_vectors().is_none() && whole.unit_vectors().is_some());
         for combination in [Combination::Agree, Combination::Weighted] {
-            for (pairs, nearest) in [(Population::All, None), (Population::Across(100), Some(7))] {
-                let (percentiles, weights) = (vec![95_000, 80_000], vec![0.6, 0.4]);
-                let case = Case { signals: vec![&dense, &equal], percentiles, weights, combination };
-                check(&case, rows, Pruning { pairs, nearest, top_m: 4, ..RULES });
+            for (pairs, nearest) in
+                [(Population::All, None), (Population::Across(100), Some(7)), (Population::Across(100), None)]
+            {
+                for (signals, percentiles) in [
+                    ([&dense as &dyn Signal, &equal], [95_000, 80_000]),
+                    ([&whole, &equal], [95_000, 80_000]),
+                    ([&equal, &whole], [0, 30_000]),
+                ] {
+                    let (signals, percentiles, weights) = (signals.to_vec(), percentiles.to_vec(), vec![0.6, 0.4]);
+                    let case = Case { signals, percentiles, weights, combination };
+                    check(&case, rows, Pruning { pairs, nearest, top_m: 4, ..RULES });
+                }
             }
         }
     }

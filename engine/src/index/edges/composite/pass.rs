@@ -27,7 +27,7 @@ pub struct Pass<'p> {
     /// Which pairs.
     population: Population,
     /// Told and asked once a block.
-    control: &'p dyn Control,
+    pub control: &'p dyn Control,
     /// Rows that a few are compared with before the next ones.
     right_rows: u32,
     /// Pairs of the passes that were begun, and those of them that were visited.
