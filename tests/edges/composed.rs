@@ -36,7 +36,11 @@ fn rules() -> impl Strategy<Value = EdgeRules> {
     let further = (top_m, cap, nearest, prop::option::of(-0.5..0.9_f32), prop::option::of(shared), any::<bool>());
     let signals = prop::collection::vec(signal, 1..4);
     (percentile(), prop::option::of(percentile()), signals, further).prop_map(
-        |(percentile, percentile_tables, signals, (top_m, cap, nearest, least, shared, weighted))| {
+        |(percentile, percentile_tables, mut signals, (top_m, cap, nearest, least, shared, weighted))| {
+            // Weights that are all zero are refused.
+            if let Some(first) = signals.first_mut().filter(|first| weighted && first.weight == 0) {
+                first.weight = 1;
+            }
             let base = EdgeRules::new(percentile, top_m);
             EdgeRules { percentile_tables, cap, nearest, least, shared, signals, weighted, ..base }
         },
@@ -158,6 +162,17 @@ fn a_signal_of_a_space_that_no_one_has_is_refused_and_one_that_is_gone_tells_not
     let (copy, disk) = (Place::new(), |place: &Place| Env::folder(&place.path()).expect("it is a folder").disk);
     let copied = hedgerow::canonical(&place.read(), disk(&copy), &Quiet).expect("what is whole can be copied");
     assert_eq!(copied.snapshot().edge_rules(), place.read().edge_rules());
+}
+
+#[test]
+fn weights_that_are_all_zero_are_refused() {
+    let place = Place::new();
+    let store = place.open();
+    let mut numbers = Numbers(3);
+    commit(&store, &[Described::random(0, &mut numbers), Described::random(1, &mut numbers)]);
+    let rules = EdgeRules { weighted: true, ..vectors_of("v") };
+    let refused = store.build_edges("v", &rules, &Quiet).expect_err("no weight is left");
+    assert!(refused.to_string().contains("weights"), "{refused}");
 }
 
 #[test]

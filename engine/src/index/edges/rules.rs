@@ -40,7 +40,7 @@ pub struct EdgeRules {
     pub shared: Option<Shared>,
     /// What tells how alike chunks are, at most 16; where there is none, the similarity of the space's vectors alone.
     pub signals: Vec<Signal>,
-    /// Whether signals are weighted, or must all agree.
+    /// Whether signals are weighted, by weights of which one is not zero, or must all agree.
     pub weighted: bool,
 }
 
@@ -154,6 +154,10 @@ impl EdgeRules {
             if let SignalKind::Vectors(space) = &signal.what {
                 values.push(("the length of a signal's space", number(space.len()), 1, number(limits::NAME_BYTES)));
             }
+        }
+        if self.weighted && !self.signals.is_empty() {
+            let sum = self.signals.iter().fold(0, |sum: u32, signal| sum.saturating_add(signal.weight));
+            values.push(("the sum of the weights of signals", sum, 1, u32::MAX));
         }
         if let Some((what, found, least, most)) =
             values.into_iter().find(|(_, found, least, most)| found < least || found > most)
