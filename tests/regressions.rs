@@ -197,3 +197,13 @@ fn replay(target: &str, name: &str, input: &[u8]) {
 fn problems(place: &Place) -> Vec<String> {
     verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet).expect("there is a store").problems
 }
+
+/// A commit that fails may be there or not, and an extraction shows in what is asked only once links are in step: the
+/// fuzzer's check took the one for the other.
+#[test]
+fn a_failed_commit_of_an_extraction_is_told_apart_while_links_are_behind() {
+    let mut input = vec![0, 0, 4, 0];
+    input.extend([151; 9]);
+    input.extend([0, 0, 0, 1, 3, 0, 1, 14, 9, 0, 1, 4, 7, 0, 1, 13, 0, 2, 11, 0, 0]);
+    checks::run("operations", &input);
+}
