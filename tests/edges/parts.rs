@@ -123,6 +123,11 @@ fn the_command_computes_shares_and_merges_them() {
         let written = told(&["edges", &store, "--percentile", "99", "--tiles", share, "--to", file]);
         assert_eq!(written["bytes"], fs::metadata(file).expect("it is there").len());
     }
+    // What is left of an interrupted build and can't be read is no obstacle, and does not stay.
+    let left = std::path::Path::new(&store).join("edges.unfinished");
+    fs::write(&left, "damaged").expect("it can be written");
+    assert_eq!(told(&["edges", &store, "--percentile", "99"])["kinds"], whole["kinds"]);
+    assert!(!left.exists());
     let merged = told(&["edges", &store, "--percentile", "99", "--merge", &two, &one]);
     assert_eq!(merged["kinds"], whole["kinds"]);
     let code = |arguments: &[&str]| command().arg("edges").arg(&store).args(arguments).output().unwrap().status.code();

@@ -351,6 +351,7 @@ mod tests {
             let codes = Codes::new(&matrix, dimensions, &listed);
             let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
             let lefts = codes.lefts(&(0..u32::try_from(rows).unwrap()).collect::<Vec<_>>());
+            let mut tightest = 0;
             for left in 0..rows {
                 let (mut columns, mut coarse) = (Vec::new(), Vec::new());
                 for panel in 0..rows.div_ceil(TILE_COLUMNS) {
@@ -374,8 +375,12 @@ mod tests {
                     let error = codes.fine_error(left) + codes.fine_error(*column as usize);
                     assert!(estimate - error <= codes.fine_floor(similarity) + 2);
                     assert!(estimate + error >= codes.fine_floor(similarity));
+                    let over = codes.fine_floor(similarity) - (estimate - error);
+                    tightest = tightest.max(1000 * over / (2 * error));
                 }
             }
+            // A bound that is never nearly met would hide a mistake in the products.
+            assert!(tightest > 500);
             // Bounds as wide as those of the coarser codes would hide a mistake.
             let usual = codes.reach_of(codes.usual_error());
             let coarse = f64::from(codes.error(0)) * codes.unit();

@@ -225,16 +225,7 @@ mod tests {
     use super::*;
     #[cfg(target_arch = "aarch64")]
     use crate::distance::neon::Neon;
-
-    /// Codes that look random, the extremes among them.
-    fn code(seed: &mut u64) -> i8 {
-        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        match *seed >> 61 {
-            0 => 127,
-            1 => -127,
-            _ => i8::try_from((*seed >> 33) % 255).unwrap_or_default().wrapping_sub(127).max(-127),
-        }
-    }
+    use crate::distance::tile::tests::code;
 
     #[test]
     fn every_instruction_set_encodes_alike() {

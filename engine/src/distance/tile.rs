@@ -340,13 +340,13 @@ pub fn products_body<V: Sums<W>, const W: usize, const M: usize, const N: usize>
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     #[cfg(target_arch = "aarch64")]
     use crate::distance::neon::Neon;
 
     /// Codes that look random, the extremes among them.
-    fn code(seed: &mut u64) -> i8 {
+    pub fn code(seed: &mut u64) -> i8 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         match *seed >> 61 {
             0 => 127,

@@ -200,6 +200,7 @@ struct OfKind {
     degree_max: u32,
     components: u32,
     similarities: Spread,
+    passes: u32,
 }
 
 /// How similar pairs are.
@@ -263,6 +264,7 @@ impl OfKind {
                 counts: built.similarities.counts.clone(),
                 of: if built.similarities.all { "all pairs" } else { "a sample" },
             },
+            passes: built.similarities.passes,
         }
     }
 }
@@ -341,6 +343,14 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
             field(out, name, &value)?;
         }
         kind.signals.iter().try_for_each(|signal| signal.human(out, None))?;
+        if kind.passes > 1 {
+            let passes = kind.passes;
+            field(
+                out,
+                "passes",
+                &format!("{passes}: the sample misled, or too many similarities lie near the threshold"),
+            )?;
+        }
         spread(out, kind)?;
     }
     rule(out, "all")?;

@@ -78,10 +78,12 @@ pub fn build(
         return Ok((building.without_edges(), Reserve::default(), Similarities::default()));
     }
     let mut part = building.resumed(unfinished)?;
+    let mut similarities = building.similarities();
     loop {
         building.run(&mut part, |_| true, unfinished, control)?;
+        similarities.passes += 1;
         match building.finish(part, control)? {
-            Outcome::Edges(edges, reserve) => return Ok((edges, reserve, building.similarities())),
+            Outcome::Edges(edges, reserve) => return Ok((edges, reserve, similarities)),
             Outcome::Again(next) => part = next,
         }
     }
@@ -435,17 +437,18 @@ mod tests {
     #[test]
     fn a_sample_of_two_sides_brackets_the_threshold_at_once() {
         // So many rows that the sample is not all of them.
-        let (rows, firsts) = (9000, 4000);
-        let matrix = vectors(rows, 4);
-        let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
-        let codes = Codes::new(&matrix, 4, &order);
-        let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
-        let sides = Sides::all(&codes, rules.pairs);
-        let (bracket, similarities) = Bracket::sampled(&codes, &sides.lefts, rules);
-        assert!(!similarities.all);
-        let edges = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap().0;
-        let threshold = image::image(edges.report.threshold.unwrap());
-        assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
+        for (rows, firsts) in [(9000, 4000), (9000, 5000)] {
+            let matrix = vectors(rows, 4);
+            let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
+            let codes = Codes::new(&matrix, 4, &order);
+            let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
+            let sides = Sides::all(&codes, rules.pairs);
+            let (bracket, similarities) = Bracket::sampled(&codes, &sides.lefts, rules);
+            assert!(!similarities.all);
+            let edges = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap().0;
+            let threshold = image::image(edges.report.threshold.unwrap());
+            assert!(bracket.low <= threshold && threshold <= bracket.high(), "{rows} {firsts}");
+        }
     }
 
     #[test]

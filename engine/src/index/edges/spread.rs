@@ -12,6 +12,9 @@ pub struct Similarities {
     pub counts: Vec<u64>,
     /// Whether all pairs were counted, or a sample in which every chunk occurs equally often.
     pub all: bool,
+    /// How often all pairs were compared: more than once where the sample misled about the threshold, or where too many
+    /// different similarities lie near it.
+    pub passes: u32,
 }
 
 /// Ranges that are told apart.
@@ -30,7 +33,7 @@ impl Similarities {
         }
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a figure to read")]
         let at = |place: usize| (first + width * place as f64) as f32;
-        Self { low: at(start), high: at(last + 1), counts: ranges, all }
+        Self { low: at(start), high: at(last + 1), counts: ranges, all, passes: 0 }
     }
 }
 

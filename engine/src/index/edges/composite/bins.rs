@@ -105,12 +105,6 @@ fn floored(place: f64) -> usize {
     place as usize
 }
 
-/// The index of the order statistic at a percentile among at least one pair.
-pub fn order_statistic(pairs: u64, percentile: u32) -> u64 {
-    let index = u128::from(pairs) * u128::from(percentile) / 100_000;
-    u64::try_from(index).unwrap_or(u64::MAX).min(pairs.saturating_sub(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

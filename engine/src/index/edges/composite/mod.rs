@@ -5,10 +5,11 @@ mod partners;
 mod pass;
 
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::composite::bins::{Bins, order_statistic};
+use crate::index::edges::composite::bins::Bins;
 use crate::index::edges::composite::partners::Partners;
 use crate::index::edges::composite::pass::{Lines, Pass};
 use crate::index::edges::image::{image, score};
+use crate::index::edges::state::order_statistic;
 use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Population, Pruning, build, number};
 use crate::index::signals::Signal;
 use std::ops::Range;
