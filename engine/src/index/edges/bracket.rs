@@ -44,10 +44,15 @@ const BINS_MAX: u32 = 1 << 19;
 impl Bracket {
     /// All images from `low` to `high` that numbers have.
     pub fn between(low: u32, high: u32) -> Self {
+        Self::of_at_most(low, high, BINS_MAX)
+    }
+
+    /// The same, in so many bins at most.
+    pub fn of_at_most(low: u32, high: u32, bins: u32) -> Self {
         let (least, most) = (image(f32::NEG_INFINITY), image(f32::INFINITY));
         let (low, high) = (low.clamp(least, most), high.clamp(least, most));
         let span = high.saturating_sub(low);
-        let shift = (0..32).find(|shift| span >> shift < BINS_MAX).unwrap_or(31);
+        let shift = (0..32).find(|shift| span >> shift < bins).unwrap_or(31);
         Self { low, shift, bins: (span >> shift) + 1 }
     }
 

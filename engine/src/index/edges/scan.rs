@@ -180,12 +180,13 @@ impl Choices {
         self.blocks.into_iter().flat_map(|block| block.into_inner().unwrap_or_default()).collect()
     }
 
-    fn needed(&self, place: usize) -> u32 {
+    /// The image that a partner of a place needs to be chosen; more than any has where there is no room.
+    pub fn needed(&self, place: usize) -> u32 {
         self.worst.get(place).map_or(u32::MAX, |worst| worst.load(Ordering::Relaxed))
     }
 
     /// Offers partners: place, partner, image. Those of a block follow one another.
-    fn offer(&self, offers: &[(u32, u32, u32)]) {
+    pub fn offer(&self, offers: &[(u32, u32, u32)]) {
         let block = |offer: &(u32, u32, u32)| offer.0 as usize / BLOCK_ROWS;
         for offers in offers.chunk_by(|a, b| block(a) == block(b)) {
             let Some(Ok(mut entries)) = offers.first().and_then(|first| self.blocks.get(block(first))).map(Mutex::lock)

@@ -1,6 +1,8 @@
 //! Counts of images, to find the one at an index in ascending order: exact, wherever it lies.
 
+use crate::index::edges::bracket::Bracket;
 use crate::index::edges::image::image;
+use crate::index::edges::scan::Tally;
 
 /// Bins at most: 2 MiB.
 const BINS: u32 = 1 << 18;
@@ -14,21 +16,17 @@ const DEVIATIONS: f64 = 4.0;
 /// How many images lie below a bracket, and in each of its bins.
 #[derive(Clone, Debug)]
 pub struct Bins {
-    low: u32,
-    /// A bin holds two to this power of images.
-    shift: u32,
+    bracket: Bracket,
     /// Bins at most.
     most: u32,
-    below: u64,
-    counts: Vec<u64>,
+    tally: Tally,
 }
 
 impl Bins {
     /// Bins over the images from `low` to `high`, as narrow as their number allows: `most`.
     fn new(low: u32, high: u32, most: u32) -> Self {
-        let shift = (0..32).find(|shift| (high - low) >> shift < most).unwrap_or(0);
-        let counts = vec![0; ((high - low) >> shift) as usize + 1];
-        Self { low, shift, most, below: 0, counts }
+        let bracket = Bracket::of_at_most(low, high, most);
+        Self { bracket, most, tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] } }
     }
 
     /// Bins where a sample says that the image at a percentile lies among so many pairs: no more bins than pairs.
@@ -46,10 +44,10 @@ impl Bins {
     /// Counts the images of similarities.
     pub fn count(&mut self, similarities: &[f32]) {
         for similarity in similarities {
-            match image(*similarity).checked_sub(self.low) {
-                None => self.below += 1,
+            match image(*similarity).checked_sub(self.bracket.low) {
+                None => self.tally.below += 1,
                 Some(over) => {
-                    if let Some(count) = self.counts.get_mut((over >> self.shift) as usize) {
+                    if let Some(count) = self.tally.counts.get_mut((over >> self.bracket.shift) as usize) {
                         *count += 1;
                     }
                 }
@@ -59,39 +57,30 @@ impl Bins {
 
     /// Adds what others counted in the same bins.
     pub fn add(&mut self, other: &Self) {
-        self.below += other.below;
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
+        self.tally.add(&other.tally);
     }
 
     /// The lowest image that is counted in a bin.
     pub fn low(&self) -> u32 {
-        self.low
-    }
-
-    /// The highest image that is counted in a bin.
-    fn high(&self) -> u32 {
-        let images = self.counts.len() as u64 * (1 << self.shift);
-        u32::try_from(u64::from(self.low) + images - 1).unwrap_or(u32::MAX)
+        self.bracket.low
     }
 
     /// The image at an index and how many images lie below it, or the bins to count next.
     pub fn narrowed(&self, target: u64) -> Result<(u32, u64), Self> {
-        let mut before = self.below;
-        if target < before {
-            return self.low.checked_sub(1).map_or(Ok((self.low, 0)), |high| Err(Self::new(0, high, self.most)));
-        }
-        for (bin, count) in (0..).zip(&self.counts) {
-            if target < before + count {
-                let low = self.low + (bin << self.shift);
-                let high = low.saturating_add((1 << self.shift) - 1);
-                return if low == high { Ok((low, before)) } else { Err(Self::new(low, high, self.most)) };
+        let Bracket { low, shift, .. } = self.bracket;
+        let (least, most) = (image(f32::NEG_INFINITY), image(f32::INFINITY));
+        match self.tally.bin_of(target) {
+            Ok((bin, before)) if shift == 0 => Ok((low + bin, before)),
+            Ok((bin, _)) => {
+                let low = low + (bin << shift);
+                Err(Self::new(low, low.saturating_add((1 << shift) - 1), self.most))
             }
-            before += count;
+            // Beyond these images there are no numbers.
+            Err(true) if low <= least => Ok((low, 0)),
+            Err(true) => Err(Self::new(0, low - 1, self.most)),
+            Err(false) if self.bracket.high() >= most => Ok((most, self.tally.below)),
+            Err(false) => Err(Self::new(self.bracket.high() + 1, u32::MAX, self.most)),
         }
-        let end = self.high();
-        end.checked_add(1).map_or(Ok((end, before)), |low| Err(Self::new(low, u32::MAX, self.most)))
     }
 }
 
@@ -137,10 +126,11 @@ mod tests {
     #[test]
     fn a_sample_brackets_what_it_was_drawn_from() {
         for percentile in [0, 50_000, 95_000, 100_000, u32::MAX] {
-            let bins = Bins::sampled((0..1000).collect(), percentile, 1000);
-            let middle = (percentile / 100).min(999);
-            assert!(bins.low <= middle && middle <= bins.high(), "{percentile}");
+            let first = image(0.1);
+            let bins = Bins::sampled((first..first + 1000).collect(), percentile, 1000);
+            let middle = first + (percentile / 100).min(999);
+            assert!(bins.low() <= middle && middle <= bins.bracket.high(), "{percentile}");
         }
-        assert_eq!(Bins::sampled(Vec::new(), 50_000, 9).high(), u32::MAX);
+        assert_eq!(Bins::sampled(Vec::new(), 50_000, 9).bracket.high(), image(f32::INFINITY));
     }
 }

@@ -1,79 +1,41 @@
 //! The best partners of each row, offered by any thread in any order.
 
 use crate::index::edges::Cap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::index::edges::choose::capped;
+use crate::index::edges::scan::{Choices, parts};
 
 /// For each row its best partners: those with the highest images, among equals the first rows.
 pub struct Partners {
+    rows: u32,
     width: usize,
-    /// Image and inverted row of each partner as one number, worst first.
-    lists: Vec<Mutex<Vec<u64>>>,
-    /// The image that a partner needs at least, which saves most of the locks.
-    worst: Vec<AtomicU32>,
+    choices: Choices,
 }
 
 impl Partners {
     /// Room for so many partners of so many rows.
     pub fn new(rows: u32, width: u32) -> Self {
-        Self {
-            width: width as usize,
-            lists: (0..rows).map(|_| Mutex::new(Vec::new())).collect(),
-            worst: (0..rows).map(|_| AtomicU32::new(0)).collect(),
-        }
+        let width = width.min(rows.saturating_sub(1)) as usize;
+        Self { rows, width, choices: Choices::new(&vec![0; rows as usize * width], width, 0) }
     }
 
     /// Offers each of two rows to the other.
     pub fn offer_both(&self, row: u32, other: u32, image: u32) {
-        self.offer(row, other, image);
-        self.offer(other, row, image);
-    }
-
-    /// Offers a partner.
-    fn offer(&self, row: u32, partner: u32, image: u32) {
-        let row = row as usize;
-        let (Some(list), Some(worst)) = (self.lists.get(row), self.worst.get(row)) else { return };
-        if self.width == 0 || image < worst.load(Ordering::Relaxed) {
-            return;
-        }
-        let Ok(mut list) = list.lock() else { return };
-        let entry = u64::from(image) << 32 | u64::from(!partner);
-        let at = list.partition_point(|other| *other < entry);
-        if list.len() < self.width {
-            list.insert(at, entry);
-        } else if at > 0 {
-            list.copy_within(1..at, 0);
-            list[at - 1] = entry;
-        }
-        if list.len() == self.width {
-            worst.store(parts(list[0]).0, Ordering::Relaxed);
+        for (row, partner) in [(row, other), (other, row)] {
+            // Saves most of the locks.
+            if image >= self.choices.needed(row as usize) {
+                self.choices.offer(&[(row, partner, image)]);
+            }
         }
     }
 
     /// The pairs that were chosen and have at least an image of `floor`, ascending: the lower row, the higher one, the image.
     pub fn pairs(self, cap: Cap, floor: u32) -> Vec<(u32, u32, u32)> {
-        let mut pairs = Vec::new();
-        for (row, list) in (0_u32..).zip(self.lists) {
-            let list = list.into_inner().unwrap_or_default();
-            for (image, partner) in list.into_iter().map(parts).filter(|entry| entry.0 >= floor) {
-                pairs.push((row.min(partner), row.max(partner), image));
-            }
-        }
-        pairs.sort_unstable();
-        let mut kept = Vec::with_capacity(pairs.len());
-        for chosen in pairs.chunk_by(|a, b| a == b) {
-            if cap == Cap::Either || chosen.len() > 1 {
-                kept.push(chosen[0]);
-            }
-        }
-        kept
+        let order: Vec<u32> = (0..self.rows).collect();
+        let entries = self.choices.into_entries();
+        let passing = |list: &[u64]| list.iter().copied().filter(|entry| parts(*entry).0 >= floor).collect();
+        let lists: Vec<Vec<u64>> = entries.chunks_exact(self.width.max(1)).map(passing).collect();
+        capped(&lists, &order, cap)
     }
-}
-
-/// The image and the partner of an entry.
-#[expect(clippy::cast_possible_truncation, reason = "an entry consists of two halves")]
-fn parts(entry: u64) -> (u32, u32) {
-    ((entry >> 32) as u32, !(entry as u32))
 }
 
 #[cfg(test)]
@@ -86,10 +48,10 @@ mod tests {
         for (partner, image) in [(5, 7), (4, 7), (3, 9), (2, 1), (1, 7)] {
             partners.offer_both(0, partner, image);
         }
-        partners.offer(9, 0, 1);
+        partners.offer_both(9, 8, 1);
         assert_eq!(partners.pairs(Cap::Both, 7), [(0, 1, 7), (0, 3, 9)]);
         let none = Partners::new(2, 0);
-        none.offer(0, 1, 5);
+        none.offer_both(0, 1, 5);
         assert!(none.pairs(Cap::Either, 0).is_empty());
     }
 }
