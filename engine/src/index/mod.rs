@@ -4,6 +4,8 @@
 pub mod control;
 /// Similarity edges between vectors, exact and pruned by percentile.
 pub mod edges;
+/// Graphs: how they are read, and algorithms over them.
+pub mod graph;
 /// Deadlines, memory budgets and cancellation of queries.
 pub mod guard;
 /// Which words of a corpus are names, and where known names stand in a text.
