@@ -19,6 +19,7 @@ mod flips;
 mod followed;
 mod full;
 mod golden;
+mod graph;
 mod history;
 mod hostile;
 mod house;

@@ -88,8 +88,8 @@ pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
     EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found, Legs, LinkTrace, Listing,
-    MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe, RelationLine, Role, Sage, Step,
-    Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe, RelationLine, Returned, Role,
+    Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEnd, StagedEntity, StagedExtraction, StagedMention,

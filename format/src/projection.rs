@@ -1,5 +1,7 @@
 //! The records of projections, and the proof that their sections fit together.
 
+mod relations;
+
 use crate::edges::PairKind;
 use crate::record::{record, to_usize};
 use crate::section::{SectionKind, Sections};
@@ -123,6 +125,13 @@ record! {
     LinkLeadRow: 20 bytes {
         0 key: [u8; 16] = "Key of the entity that the phrase would name.";
         16 chunk: u32 = "Id of the chunk.";
+    }
+}
+
+record! {
+    /// A label of relations.
+    LinkPredicateRow: 8 bytes {
+        0 name: TextRef = "The label; not empty.";
     }
 }
 
@@ -292,6 +301,7 @@ fn lists_findings<S: Sections>(file: &S, chunks_end: u32) -> Vec<FormatError> {
         found.extend(broken.into_iter().flatten());
         found.extend(if sound { csr.mirrors(&back, file).err() } else { None });
     }
+    found.extend(relations::validate(file, entities).err());
     found
 }
 

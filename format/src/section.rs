@@ -89,6 +89,10 @@ kinds! {
     LinkWordText = 73, "link word text", 1, "The words of the corpus one after another, UTF-8, in byte order.";
     LinkWords = 74, "link words", 12, "One `LinkWordRow` a word, in byte order.";
     LinkLeads = 75, "link leads", 20, "One `LinkLeadRow` a phrase that a chunk begins with, ascending by key and chunk.";
+    LinkPredicates = 76, "link predicates", 8, "One `LinkPredicateRow` a label of relations, in byte order.";
+    LinkRelationOffsets = 77, "link relation offsets", 4, "CSR offsets, entity slot to the relations that start from it.";
+    LinkRelations = 78, "link relations", 4, "Entity slots that relations lead to, ascending within an entity.";
+    LinkRelationPredicates = 79, "link relation predicates", 4, "Rows of `link predicates` beside them, ascending within a target; missing where there is but one label.";
     EdgeOffsets = 80, "edge offsets", 4, "CSR offsets, chunk id to similarity edges.";
     EdgeTargets = 81, "edge targets", 4, "Chunk ids, ascending within a chunk.";
     EdgeWeights = 82, "edge weights", 4, "Similarities, `f32`, beside the targets.";
@@ -99,6 +103,11 @@ kinds! {
     EdgeReserve = 87, "edge reserve", 16, "One `EdgeReserveRow`: what the counts begin with.";
     EdgeOrigins = 88, "edge origins", 1, "A byte a target: which rules made it an edge; missing where all are edges by similarity.";
     EdgeSignals = 89, "edge signals", 24, "One `EdgeSignalRow` a signal, in the order of the rules.";
+    LinkRelationWeights = 90, "link relation weights", 4, "Weights, `f32`, beside `link relations`; missing where all are 1.";
+    LinkRelatingOffsets = 91, "link relating offsets", 4, "CSR offsets, entity slot to the relations that lead to it.";
+    LinkRelating = 92, "link relating", 4, "Entity slots that relations start from, ascending within an entity.";
+    LinkRelatingPredicates = 93, "link relating predicates", 4, "Rows of `link predicates` beside them, ascending within a target; missing where there is but one label.";
+    LinkRelatingWeights = 94, "link relating weights", 4, "Weights, `f32`, beside `link relating`; missing where all are 1.";
     Manifest = 96, "manifest", 1, "The archived `Manifest`.";
 }
 

@@ -1,7 +1,7 @@
-//! The links projection: which mentions count, and which chunk defines which entity.
+//! The links projection: which mentions count, which chunk defines which entity, and how entities are related.
 
 use crate::error::Damage;
-use crate::projection::Opened;
+use crate::projection::{Opened, RelationList, relations};
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
 use hedgerow_format::projection::{
@@ -41,6 +41,8 @@ pub struct LinksData {
     pub words: WordList,
     /// Key of every phrase that a chunk begins with, and the chunk, sorted.
     pub leads: Vec<(Key, u32)>,
+    /// Relations between entities.
+    pub relations: RelationList,
     /// One above the highest chunk id.
     pub chunks_end: u32,
 }
@@ -62,7 +64,7 @@ impl EntityList {
     }
 
     /// Appends an entity, above all that are there by its key: key, name, type, flags. `is_kind` says whether the name may
-    /// be some entity's type as well.
+    /// be some entity's type or a label of relations as well.
     ///
     /// # Errors
     /// [`FormatError::Limit`] when there is no room for more names.
@@ -75,6 +77,14 @@ impl EntityList {
         let kind = self.kind.1;
         LinkEntityRow { key: key.0, name, kind, flags }.encode(&mut self.rows);
         Ok(())
+    }
+
+    /// The place of a label of relations among the names.
+    ///
+    /// # Errors
+    /// [`FormatError::Limit`] when there is no room for more names.
+    pub fn label(&mut self, label: &str) -> Result<TextRef, FormatError> {
+        self.strings.place(label)
     }
 
     /// How many there are.
@@ -268,6 +278,7 @@ pub fn build_links<W: Write>(out: W, identity: FileIdentity, data: &LinksData) -
     let mut rows = Vec::with_capacity(data.leads.len() * LinkLeadRow::SIZE);
     data.leads.iter().for_each(|(key, chunk)| LinkLeadRow { key: key.0, chunk: *chunk }.encode(&mut rows));
     file.section(SectionKind::LinkLeads, &rows)?;
+    relations::write(&mut file, &data.relations, entities)?;
     file.finish()
 }
 

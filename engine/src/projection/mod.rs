@@ -2,9 +2,11 @@
 
 mod edges;
 mod links;
+mod relations;
 
 pub use edges::{Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{EntityList, Links, LinksData, WordList, build_links};
+pub use relations::{Related, RelationList};
 
 use crate::error::Damage;
 use crate::storage::{FileFault, VerifiedFile, Vfs};

@@ -399,7 +399,7 @@ impl Bounded<'_> {
 
     /// Keys of all live entities, ascending.
     fn live_entities(&self) -> Result<Vec<Key>, QueryError> {
-        if let Some(links) = self.links().filter(|links| links.entry().facts == self.manifest().facts) {
+        if let Some(links) = self.links_in_step() {
             let rows = links.entities()?;
             self.guard.hold::<Key>(rows.len())?;
             return Ok(rows.iter().map(|row| Key(row.key)).collect());
@@ -450,6 +450,7 @@ impl Bounded<'_> {
             let other = self.entity_name(other)?.unwrap_or_default();
             let (subject, object) = if reversed { (other, name.clone()) } else { (name.clone(), other) };
             let evidence = evidence.into_iter().collect();
+            let predicate = predicate.to_owned();
             lines.push(RelationLine { subject, predicate, object, weight: relation.weight, evidence });
         }
         Ok(lines)

@@ -1,6 +1,7 @@
 //! The graph that `expand` walks: one step from a node along one kind of edge.
 
 use crate::error::QueryError;
+use crate::projection::Links;
 use crate::query::Node;
 use crate::snapshot::Bounded;
 use hedgerow_format::segment::{EvidenceRow, RelationRow};
@@ -53,15 +54,18 @@ pub enum Direction {
     Both,
 }
 
-/// Bytes that a relation takes in a map beside its label.
+/// Live relations of an entity: label, other end, whether it is the object.
+pub(super) type Relations<'s> = BTreeMap<(&'s str, Key, bool), Relation>;
+
+/// Bytes that a relation takes in a map.
 const RELATION_BYTES: u64 = 128;
 
 /// One edge out of a node.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Edge {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Edge<'s> {
     pub kind: EdgeKind,
     /// The predicate of a relation; else empty.
-    pub label: String,
+    pub label: &'s str,
     pub target: Node,
     pub weight: f32,
     /// Whether the edge is walked against its direction.
@@ -75,14 +79,23 @@ pub(super) struct Relation {
     pub sources: Vec<EvidenceRow>,
 }
 
+fn edge(label: &str, other: Key, weight: f32, reversed: bool) -> Edge<'_> {
+    Edge { kind: EdgeKind::Relations, label, target: Node::Entity(other), weight, reversed }
+}
+
 impl Bounded<'_> {
     /// Every edge of a kind out of a node that is followed in a direction.
-    pub(super) fn edges_of(&self, node: Node, kind: EdgeKind, direction: Direction) -> Result<Vec<Edge>, QueryError> {
+    pub(super) fn edges_of(
+        &self,
+        node: Node,
+        kind: EdgeKind,
+        direction: Direction,
+    ) -> Result<Vec<Edge<'_>>, QueryError> {
         self.guard.poll()?;
         let (forward, backward) = (direction != Direction::In, direction != Direction::Out);
         let mut edges = Vec::new();
         let mut add = |target: Node, weight: f32, reversed: bool| {
-            edges.push(Edge { kind, label: String::new(), target, weight, reversed });
+            edges.push(Edge { kind, label: "", target, weight, reversed });
         };
         match (kind, node) {
             (EdgeKind::Mentions, Node::Chunk(chunk)) if forward => {
@@ -119,16 +132,11 @@ impl Bounded<'_> {
                 }
             }
             (EdgeKind::Relations, Node::Entity(entity)) => {
-                for ((label, other, reversed), relation) in self.relations_of(entity)? {
-                    if (reversed && backward) || (!reversed && forward) {
-                        edges.push(Edge {
-                            kind,
-                            label,
-                            target: Node::Entity(other),
-                            weight: relation.weight,
-                            reversed,
-                        });
-                    }
+                if backward {
+                    edges.extend(self.related(entity, true)?);
+                }
+                if forward {
+                    edges.extend(self.related(entity, false)?);
                 }
             }
             _ => {}
@@ -184,9 +192,33 @@ impl Bounded<'_> {
         links.defining(chunk)?.iter().map(|slot| Ok(Key(links.entity(EntitySlot(slot))?.key))).collect()
     }
 
+    /// The relations that start from an entity, or that lead to it.
+    fn related(&self, entity: Key, reversed: bool) -> Result<Vec<Edge<'_>>, QueryError> {
+        let Some(links) = self.links_in_step() else {
+            let found = self.relations_of(entity)?.into_iter().filter(|((_, _, back), _)| *back == reversed);
+            return Ok(found
+                .map(|((label, other, _), relation)| edge(label, other, relation.weight, reversed))
+                .collect());
+        };
+        let Some(slot) = links.find(entity)? else { return Ok(Vec::new()) };
+        let row = if reversed { links.relations_to(slot)? } else { links.relations_from(slot)? };
+        self.guard.hold::<Edge<'_>>(row.len())?;
+        let mut pace = self.guard.pace();
+        let related = row.iter().map(|(other, label, weight)| {
+            pace.step()?;
+            Ok(edge(links.predicate(label)?, Key(links.entity(other)?.key), weight, reversed))
+        });
+        related.collect()
+    }
+
+    /// The links projection, where it covers all that is live and nothing else.
+    pub(super) fn links_in_step(&self) -> Option<&Links> {
+        self.links().map(|links| &**links).filter(|links| links.entry().facts == self.manifest().facts)
+    }
+
     /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources.
-    pub(super) fn relations_of(&self, entity: Key) -> Result<BTreeMap<(String, Key, bool), Relation>, QueryError> {
-        let mut found: BTreeMap<(String, Key, bool), Relation> = BTreeMap::new();
+    pub(super) fn relations_of(&self, entity: Key) -> Result<Relations<'_>, QueryError> {
+        let mut found = Relations::new();
         let mut pace = self.guard.pace();
         for segment in self.segments() {
             let Some(slot) = segment.find_entity(entity)? else { continue };
@@ -195,12 +227,12 @@ impl Bounded<'_> {
                 let RelationRow { subject, object, .. } = row;
                 let other = Key(segment.entity(EntitySlot(if reversed { subject } else { object }))?.key);
                 pace.step()?;
-                let label = segment.string(row.predicate)?.to_owned();
-                self.guard.hold_bytes(label.len() as u64 + RELATION_BYTES)?;
+                let label = segment.string(row.predicate)?;
+                self.guard.hold_bytes(RELATION_BYTES)?;
                 for source in self.evidence(segment, &row)? {
                     pace.step()?;
                     self.guard.hold::<[EvidenceRow; 2]>(1)?;
-                    let relation = found.entry((label.clone(), other, reversed)).or_default();
+                    let relation = found.entry((label, other, reversed)).or_default();
                     relation.sources.push(source);
                 }
             }

@@ -23,7 +23,7 @@ pub use describe::{
     Description, DescriptionLine, DocumentLine, EntityEdges, EntityLine, ExtractionLine, Listing, MentionLine,
     RelationLine,
 };
-pub use expand::{ExpandOptions, Expansion, PathEdge, Reached};
+pub use expand::{ExpandOptions, Expansion, PathEdge, Reached, Returned};
 pub use explain::{EdgeRule, Explanation, Reason};
 pub use graph::{Direction, EdgeKind};
 pub use node::Node;

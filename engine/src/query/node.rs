@@ -74,9 +74,7 @@ impl Bounded<'_> {
 
     /// Whether a live chunk mentions an entity, or a live relation has it as an end, or an extraction has it.
     pub(super) fn is_live_entity(&self, key: Key) -> Result<bool, QueryError> {
-        if let Some(links) = self.links()
-            && links.entry().facts == self.manifest().facts
-        {
+        if let Some(links) = self.links_in_step() {
             return Ok(links.find(key)?.is_some());
         }
         let mut pace = self.guard.pace();

@@ -2,7 +2,8 @@
 
 use crate::checks::input::Input;
 use hedgerow::{
-    Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, QueryLimits, Question, Recipe, Snapshot, Strategy,
+    Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, QueryLimits, Question, Recipe, Returned, Snapshot,
+    Strategy,
 };
 use hedgerow_durability::MODELS;
 
@@ -239,5 +240,10 @@ fn options(input: &mut Input<'_>) -> ExpandOptions {
         fan_out: count(input),
         limit: count(input),
         weight_min: number(input),
+        predicates: if input.byte().is_multiple_of(4) { vec!["owns".into()] } else { Vec::new() },
+        degree_max: if input.byte().is_multiple_of(2) { usize::MAX } else { count(input) },
+        edge_limit: count(input),
+        idf: input.byte().is_multiple_of(2),
+        returned: [Returned::Nodes, Returned::Subgraph, Returned::Counts][usize::from(input.byte() % 3)],
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hedgerow::{Bounded, Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached};
+use hedgerow::{Bounded, Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Returned};
 
 use crate::command::bounds::Bounds;
 use crate::command::find;
@@ -18,7 +18,8 @@ use crate::session::Session;
 #[command(after_help = "\
 Examples:
   hedgerow expand notes.hedgerow \"entity:Pink Floyd\" --hops 2 --edge relations --edge defines
-  hedgerow expand notes.hedgerow 'chunk:music/floyd.md#0' --edge similar --weight-min .5")]
+  hedgerow expand notes.hedgerow 'chunk:music/floyd.md#0' --edge similar --weight-min .5
+  hedgerow expand notes.hedgerow entity:libc6 --hops 3 --edge relations --predicate depends --direction in --counts")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
@@ -30,18 +31,36 @@ pub struct Args {
     /// Kind of edges that are followed; may be given several times [default: all]
     #[arg(long, value_name = "KIND", value_parser = edge_kinds())]
     edge: Vec<EdgeKind>,
+    /// Label of relations that are followed; may be given several times [default: all]
+    #[arg(long, value_name = "LABEL")]
+    predicate: Vec<String>,
     /// Which way edges are followed
     #[arg(long, default_value = "both", value_parser = directions())]
     direction: Direction,
-    /// Edges that are followed out of one node, the heaviest first
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
-    fan_out: u32,
+    /// Edges that are followed out of one node, the heaviest first [default: 64; with --counts all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
+    fan_out: Option<u32>,
+    /// A node with more edges than this is reached, but not walked through
+    #[arg(long, value_name = "N")]
+    degree_max: Option<u32>,
+    /// Let a node count for less the more edges it has
+    #[arg(long)]
+    idf: bool,
     /// Edges below this weight are passed over
     #[arg(long, value_name = "W", default_value_t = 0.0, value_parser = weight_min)]
     weight_min: f32,
     /// Nodes that are returned
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=LIMIT_MAX))]
     limit: u32,
+    /// Tell only how many nodes each hop reaches, without a limit of nodes
+    #[arg(long, conflicts_with_all = ["subgraph", "limit"])]
+    counts: bool,
+    /// Tell every edge between the nodes as well
+    #[arg(long)]
+    subgraph: bool,
+    /// Edges that are told with --subgraph, those that are followed first [default: all]
+    #[arg(long, value_name = "N", requires = "subgraph")]
+    edge_limit: Option<u32>,
     /// Time and memory.
     #[command(flatten)]
     bounds: Bounds,
@@ -53,14 +72,7 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let snapshot = session.open(&args.store)?;
-    let options = ExpandOptions {
-        edges: if args.edge.is_empty() { EdgeKind::ALL.to_vec() } else { args.edge.clone() },
-        direction: args.direction,
-        hops: args.hops.into(),
-        fan_out: usize::try_from(args.fan_out).unwrap_or(usize::MAX),
-        limit: usize::try_from(args.limit).unwrap_or(usize::MAX),
-        weight_min: args.weight_min,
-    };
+    let options = args.options();
     let walk = |store: &Bounded<'_>| Ok(store.expand(&[find(store, &args.key)?], &options)?);
     let expansion = args.bounds.run(&snapshot, session, walk)?;
     for lack in &expansion.incomplete {
@@ -68,6 +80,31 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     }
     session.print(&expansion, |out| human(out, &expansion))?;
     Ok(Outcome::Done)
+}
+
+impl Args {
+    fn options(&self) -> ExpandOptions {
+        let number = |given: u32| usize::try_from(given).unwrap_or(usize::MAX);
+        let defaults = ExpandOptions::default();
+        let fan_out = if self.counts { usize::MAX } else { defaults.fan_out };
+        ExpandOptions {
+            edges: if self.edge.is_empty() { defaults.edges } else { self.edge.clone() },
+            predicates: self.predicate.clone(),
+            direction: self.direction,
+            hops: self.hops.into(),
+            fan_out: self.fan_out.map_or(fan_out, number),
+            degree_max: self.degree_max.map_or(defaults.degree_max, number),
+            idf: self.idf,
+            weight_min: self.weight_min,
+            limit: number(self.limit),
+            edge_limit: self.edge_limit.map_or(defaults.edge_limit, number),
+            returned: match (self.counts, self.subgraph) {
+                (true, _) => Returned::Counts,
+                (false, true) => Returned::Subgraph,
+                (false, false) => Returned::Nodes,
+            },
+        }
+    }
 }
 
 const LIMIT_MAX: i64 = 1_000_000;
@@ -83,6 +120,17 @@ fn human(out: &mut dyn Write, expansion: &Expansion) -> io::Result<()> {
         }
         for reached in hop {
             path(out, reached)?;
+        }
+    }
+    if expansion.nodes.is_empty() {
+        for (hop, reached) in expansion.reached.iter().enumerate() {
+            writeln!(out, "hop {hop}: {}", counted(*reached, "node", "nodes"))?;
+        }
+    }
+    if !expansion.edges.is_empty() {
+        rule(out, &counted(expansion.edges.len() as u64, "edge", "edges"))?;
+        for edge in &expansion.edges {
+            writeln!(out, "{} {} {}", plain(&edge.from), arrow(edge), plain(&edge.to))?;
         }
     }
     if expansion.truncated {

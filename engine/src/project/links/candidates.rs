@@ -62,18 +62,18 @@ impl<'s> Candidates<'s> {
 
     fn add(&mut self, said: &[Said<'s>]) {
         let mut defined = Vec::new();
-        for (said, numbers) in said.iter().zip(&self.numbers) {
-            let number = |slot: u32| numbers.get(EntitySlot(slot).index()).copied().filter(|number| *number != NONE);
+        for (position, said) in said.iter().enumerate() {
             for (chunk, slot, flags) in &said.titles {
-                let Some(number) = number(*slot) else { continue };
+                let Some(number) = self.number(position, *slot) else { continue };
                 self.list[ChunkId(number).index()].gazetteer = true;
                 if flags & mention_flags::TITLE != 0 {
                     self.definitions.push((number, *chunk));
                 }
             }
-            defined.extend(said.defined.iter().filter_map(|(chunk, slot)| Some((number(*slot)?, *chunk))));
+            let number = |(chunk, slot): &(u32, u32)| Some((self.number(position, *slot)?, *chunk));
+            defined.extend(said.defined.iter().filter_map(number));
             for (chunk, slot) in &said.related {
-                let Some(number) = number(*slot) else { continue };
+                let Some(number) = self.number(position, *slot) else { continue };
                 self.list[ChunkId(number).index()].related = true;
                 if *chunk != NO_CHUNK && self.snapshot.is_live(ChunkId(*chunk)) {
                     self.related.push((*chunk, number));
@@ -92,6 +92,11 @@ impl<'s> Candidates<'s> {
         }
     }
 
+    /// The candidate that an entity of the segment at a position is.
+    pub(super) fn number(&self, position: usize, slot: u32) -> Option<u32> {
+        self.numbers.get(position)?.get(EntitySlot(slot).index()).copied().filter(|number| *number != NONE)
+    }
+
     /// The candidate with this key.
     pub(super) fn find(&self, key: Key) -> Option<u32> {
         let position = self.list.binary_search_by_key(&key, |candidate| candidate.key).ok()?;
@@ -106,10 +111,8 @@ impl<'s> Candidates<'s> {
         cases: &impl Cases,
         out: &mut Vec<u32>,
     ) -> Result<(), Damage> {
-        let numbers = &self.numbers[position];
         for mention in self.snapshot.segments()[position].mentions(chunk)? {
-            let number = numbers.get(mention.entity.index()).copied().filter(|number| *number != NONE);
-            let Some(number) = number else { continue };
+            let Some(number) = self.number(position, mention.entity.0) else { continue };
             let certain = mention.flags & (mention_flags::CERTAIN | mention_flags::RELATED) != 0;
             let likely = mention.flags & mention_flags::SENTENCE_START != 0;
             let is_name = || counts_as_name(&self.key_text(number), cases);

@@ -9,12 +9,12 @@ use crate::index::control::{Cancelled, Control};
 use crate::index::names::{CaseCounts, Gazetteer, leads};
 use crate::index::scripts::is_unspaced;
 use crate::index::terms::analysis::Analyzer;
+use crate::project::Fault;
 use crate::project::links::candidates::{Candidate, Candidates};
 use crate::project::links::full;
 use crate::project::links::places::Places;
 use crate::project::links::words::Counted;
 use crate::project::links::{Found, case_flags, finish};
-use crate::project::{Fault, chunks_end};
 use crate::projection::{Links, LinksData};
 use crate::snapshot::Snapshot;
 use hedgerow_format::name::{self, Token, fold_lower_into, tokens};
@@ -81,7 +81,7 @@ pub(super) fn follow(
             |(_, flags)| flags & (link_flags::COMMON | link_flags::MOSTLY_LOWER),
         )
     };
-    let links = finish(candidates, found, chunks_end(snapshot), flags);
+    let links = finish(snapshot, candidates, found, flags);
     links.map(Some)
 }
 

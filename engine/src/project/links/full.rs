@@ -3,9 +3,9 @@
 use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
 use crate::index::names::{CaseCounts, Gazetteer, leads};
+use crate::project::Fault;
 use crate::project::links::candidates::Candidates;
 use crate::project::links::{Found, case_flags, finish};
-use crate::project::{Fault, chunks_end};
 use crate::projection::{LinksData, WordList};
 use crate::snapshot::{Snapshot, TextRun};
 use hedgerow_format::{ChunkId, Key};
@@ -63,7 +63,7 @@ pub(super) fn build(snapshot: &Snapshot, control: &dyn Control) -> Result<LinksD
     mentions?.into_iter().for_each(|mentions| found.mentions.extend(mentions));
     found.mentions.par_sort_unstable();
     found.mentions.dedup();
-    finish(candidates, found, chunks_end(snapshot), |_, candidate| case_flags(candidate.name, &counts))
+    finish(snapshot, candidates, found, |_, candidate| case_flags(candidate.name, &counts))
 }
 
 /// The live chunks whose text meets a condition. Reads all live text.

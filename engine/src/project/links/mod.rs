@@ -4,14 +4,16 @@ mod candidates;
 mod follow;
 mod full;
 mod places;
+mod relations;
 mod words;
 
 use crate::error::Damage;
 use crate::index::control::Control;
 use crate::index::names::Cases;
-use crate::project::Fault;
 use crate::project::links::candidates::{Candidate, Candidates};
-use crate::projection::{EntityList, LinksData, WordList};
+use crate::project::links::relations::Relations;
+use crate::project::{Fault, chunks_end};
+use crate::projection::{EntityList, LinksData, Related, RelationList, WordList};
 use crate::snapshot::Snapshot;
 use hedgerow_format::projection::link_flags;
 use hedgerow_format::{ChunkId, Key, name};
@@ -47,11 +49,12 @@ struct Found {
 
 /// Keeps the candidates that live and numbers them anew, in the order of keys.
 fn finish(
+    snapshot: &Snapshot,
     candidates: Candidates<'_>,
     found: Found,
-    chunks_end: u32,
     case_flags: impl Fn(usize, &Candidate<'_>) -> u32,
 ) -> Result<LinksData, Fault> {
+    let relations = Relations::of(snapshot, &candidates)?;
     let list = candidates.list;
     let mut definitions = candidates.definitions;
     add_leads(&list, &found.leads, &mut definitions);
@@ -61,15 +64,15 @@ fn finish(
     for (_, candidate) in &found.mentions {
         alive[ChunkId(*candidate).index()] = true;
     }
-    let also_kinds = names_of_kinds(&list);
+    let also_kinds = names_of_kinds(&list, &relations.predicates);
+    let full = |source| Damage { file: "the links projection".into(), source };
     let mut numbers = vec![u32::MAX; alive.len()];
     let mut entities = EntityList::with_capacity(list.len());
     for (position, candidate) in list.iter().enumerate().filter(|(position, _)| alive[*position]) {
         numbers[position] = u32::try_from(entities.len()).unwrap_or(u32::MAX);
         let flags = if candidate.gazetteer { link_flags::GAZETTEER } else { 0 } | case_flags(position, candidate);
         let is_kind = also_kinds.contains(&position);
-        let pushed = entities.push(candidate.key, (candidate.name, candidate.kind), flags, is_kind);
-        pushed.map_err(|source| Damage { file: "the links projection".into(), source })?;
+        entities.push(candidate.key, (candidate.name, candidate.kind), flags, is_kind).map_err(full)?;
     }
     // What is mentioned or searched for lives; what is only a lead need not.
     let number = |candidate: u32| Some(numbers[ChunkId(candidate).index()]).filter(|number| *number != u32::MAX);
@@ -78,12 +81,20 @@ fn finish(
         *entity = numbers[ChunkId(*entity).index()];
     }
     let definitions = definitions.iter().filter_map(|(entity, chunk)| Some((number(*entity)?, *chunk))).collect();
-    Ok(LinksData { entities, mentions, definitions, words: found.words, leads: found.leads, chunks_end })
+    let labels = relations.predicates.iter().map(|label| entities.label(label));
+    let predicates = labels.collect::<Result<_, _>>().map_err(full)?;
+    let renumbered = relations
+        .edges
+        .into_iter()
+        .filter_map(|edge| Some(Related { subject: number(edge.subject)?, object: number(edge.object)?, ..edge }));
+    let relations = RelationList { predicates, edges: renumbered.collect() };
+    let (words, leads) = (found.words, found.leads);
+    Ok(LinksData { entities, mentions, definitions, words, leads, relations, chunks_end: chunks_end(snapshot) })
 }
 
-/// Positions of the candidates whose names are types of candidates as well.
-fn names_of_kinds(list: &[Candidate<'_>]) -> BTreeSet<usize> {
-    let mut kinds: Vec<&str> = Vec::new();
+/// Positions of the candidates whose names are types of candidates or labels of relations as well.
+fn names_of_kinds(list: &[Candidate<'_>], labels: &[&str]) -> BTreeSet<usize> {
+    let mut kinds: Vec<&str> = labels.to_vec();
     for candidate in list {
         // Most have the type of the one before them.
         if kinds.last() != Some(&candidate.kind) {

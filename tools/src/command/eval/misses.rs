@@ -240,8 +240,9 @@ fn reach(
     direction: Direction,
     hops: usize,
 ) -> Result<BTreeMap<String, Reached>, QueryError> {
+    let edges = edges.to_vec();
     let options =
-        ExpandOptions { edges: edges.to_vec(), direction, hops, fan_out: FAN_OUT, limit: NODES_MAX, weight_min: 0.0 };
+        ExpandOptions { edges, direction, hops, fan_out: FAN_OUT, limit: NODES_MAX, ..ExpandOptions::default() };
     let nodes = snapshot.expand(seeds, &options)?.nodes.into_iter();
     Ok(nodes.map(|reached| (reached.key.clone(), reached)).collect())
 }
