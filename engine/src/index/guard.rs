@@ -148,6 +148,19 @@ impl Pace<'_> {
         self.steps = self.steps.wrapping_add(1);
         if polls { self.guard.poll() } else { Ok(()) }
     }
+
+    /// So many steps at once, which poll at most once.
+    ///
+    /// # Errors
+    /// Those of [`Guard::poll`].
+    #[inline]
+    pub fn steps(&mut self, count: usize) -> Result<(), QueryError> {
+        let since = self.steps % STEPS;
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.steps = self.steps.wrapping_add(count);
+        let polls = count > 0 && (since == 0 || since.saturating_add(count) > STEPS);
+        if polls { self.guard.poll() } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +188,17 @@ mod tests {
         for (steps, polls) in [(1, 1), (1023, 1), (1, 2), (2048, 4)] {
             (0..steps).for_each(|_| pace.step().unwrap());
             assert_eq!(counting.0.load(Ordering::Relaxed), polls);
+        }
+    }
+
+    #[test]
+    fn steps_at_once_poll_where_single_ones_would_but_only_once() {
+        let counting = Counting::default();
+        let guard = Guard::new(QueryLimits { control: &counting, ..QueryLimits::default() });
+        let mut pace = guard.pace();
+        for (count, polls) in [(0, 0), (1, 1), (1023, 1), (1, 2), (1022, 2), (2, 3), (1 << 20, 4), (usize::MAX, 5)] {
+            pace.steps(count).unwrap();
+            assert_eq!(counting.0.load(Ordering::Relaxed), polls, "after {count}");
         }
     }
 
