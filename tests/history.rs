@@ -1,8 +1,8 @@
 //! Whatever was done to a store, it holds what a map would hold, and answers as a store made of that at once.
 
 use crate::stores::{Place, files, texts};
-use hedgerow::{Env, Merging, Quiet, Snapshot, Stats, Store};
-use hedgerow_durability::{Change, Model, RULES, Step, answers, build, key, live, text};
+use hedgerow::{Env, Extractive, Merging, Quiet, Snapshot, Stats, Store};
+use hedgerow_durability::{COMMUNITIES, Change, Model, RULES, Step, answers, build, documents, live};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn canonical(snapshot: &Snapshot) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// A store made of what the model holds, a few documents at a time.
-fn made_at_once(place: &Place, model: &Model, together: usize, edges: bool) -> Snapshot {
+fn made_at_once(place: &Place, model: &Model, together: usize, edges: bool, communities: bool) -> Snapshot {
     let store = place.open();
     for held in model.iter().collect::<Vec<_>>().chunks(together) {
         let part = held.iter().map(|(number, held)| (**number, (*held).clone())).collect();
@@ -49,6 +49,9 @@ fn made_at_once(place: &Place, model: &Model, together: usize, edges: bool) -> S
     }
     if edges && !store.snapshot().spaces().expect("spaces can be counted").is_empty() {
         store.build_edges("letters", &RULES, &Quiet).expect("edges can be built");
+    }
+    if communities {
+        store.build_communities(&COMMUNITIES, &Extractive, None, &Quiet).expect("communities can be found");
     }
     store.refresh(&Quiet).expect("the store can be brought in step");
     drop(store);
@@ -87,15 +90,17 @@ fn check(steps: &[Option<Step>], fanout: usize, together: usize) -> Result<(), T
         if !matches!(step, Step::Commit(_)) {
             prop_assert_eq!(store.snapshot().fingerprint(), before);
         }
-        let held: BTreeMap<String, String> = model.iter().map(|(n, held)| (key(*n), text(*n, held.text))).collect();
-        prop_assert_eq!(&texts(&store.snapshot()), &held);
+        prop_assert_eq!(texts(&store.snapshot()), documents(&model));
     }
     store.refresh(&Quiet).expect("the store can be brought in step");
     let verified = hedgerow::verify(&Env::folder(&place.path()).expect("it is a folder"), &Quiet);
     prop_assert_eq!(verified.expect("the store can be checked").problems, Vec::<String>::new());
     store.close().expect("what is left can be merged");
     let fresh = Place::new();
-    let (old, new) = (place.read(), made_at_once(&fresh, &model, together, edges));
+    let old = place.read();
+    let communities = old.community_rules().is_some();
+    prop_assert_eq!(communities, steps.contains(&Some(Step::Edges)));
+    let new = made_at_once(&fresh, &model, together, edges, communities);
     prop_assert!(canonical(&old) == canonical(&new), "the canonical forms have other bytes");
     let [(one, counted), (other, counted_too)] =
         [&old, &new].map(|snapshot| (answers(snapshot).expect("it can be asked"), content(snapshot)));

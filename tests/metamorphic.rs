@@ -259,7 +259,7 @@ fn keys(snapshot: &Snapshot) -> Vec<String> {
                 );
             }
             Listing::Entities(lines) => keys.extend(lines.iter().map(|line| format!("entity:{}", line.name))),
-            Listing::Relations(_) => {}
+            Listing::Relations(_) | Listing::Communities(_) => {}
         }
     }
     keys

@@ -73,6 +73,10 @@ pub use crate::error::{
 };
 pub use crate::index::control::{Cancelled, Control, Quiet};
 pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities};
+pub use crate::index::graph::leiden::{
+    Communities, GraphFault, HierarchySettings, Level, Resolution, Undirected, communities, hierarchy, modularity,
+};
+pub use crate::index::graph::rules::CommunityRules;
 pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
@@ -80,20 +84,23 @@ pub use crate::maintain::{
     BackedUp, BackupError, BackupOptions, EdgeStats, ExtractionStats, Limits, Lost, SalvageError, Salvaged, SpaceStats,
     Stats, Verified, VerifyError, salvage, verify,
 };
-pub use crate::model::{Certainty, Embed, Extract, Extraction, FoundMention, FoundRelation, ModelError, Models};
+pub use crate::model::{
+    Certainty, CommunityContent, CommunityEntity, CommunityPassage, CommunityRelation, Embed, Extract, Extraction,
+    FoundMention, FoundRelation, ModelError, Models, Summarize, Summary,
+};
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
-pub use crate::project::{EdgeShare, EdgesBuilt, UnfinishedEdges};
+pub use crate::project::{CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, UnfinishedEdges};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
-    Comparison, Context, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
-    EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found, Legs, LinkTrace, Listing,
-    MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe, RelationLine, Returned, Role,
-    Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    CommunityDescription, CommunityLine, Comparison, Context, Description, DescriptionLine, Direction, DocumentLine,
+    Dropped, EdgeKind, EdgeRule, EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found,
+    Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe,
+    RelationLine, Returned, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
-    ExtractionView, StagedChunk, StagedDocument, StagedEnd, StagedEntity, StagedExtraction, StagedMention,
-    StagedRelation, StagedVector,
+    ExtractionView, StagedChunk, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction,
+    StagedMention, StagedRelation, StagedVector,
 };
 pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Space, Statistics};
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
@@ -104,7 +111,8 @@ pub use hedgerow_format::{ChunkId, DocumentId, Key};
 
 /// Makes a store, on an empty disk, whose files follow from the live content of a snapshot alone: the same content gives
 /// the same bytes, whatever history it has. Ids are numbered anew in the order of keys, text is stored as it is, names and
-/// UUID follow from the content's fingerprint. Projections are made anew, edges with the settings that they have.
+/// UUID follow from the content's fingerprint. Projections are made anew, edges and communities with the settings that they have; reports of
+/// communities that are the same stay as they are.
 ///
 /// # Errors
 /// [`Error`]; what was written is then of no use.
@@ -119,6 +127,9 @@ pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &d
         }
     }
     store.refresh(control)?;
+    if let Some(rules) = snapshot.community_rules() {
+        store.follow_communities(snapshot, &rules, control)?;
+    }
     Ok(store)
 }
 

@@ -141,6 +141,97 @@ pub struct FoundRelation {
     pub range: Range<usize>,
 }
 
+/// Says what a community of entities is about.
+///
+/// Called once a community whose report is to be made, from several threads at once. A report is kept until the community's members,
+/// their relations or what they are drawn from change.
+///
+/// ```
+/// use hedgerow::{CommunityContent, ModelError, Summarize, Summary};
+///
+/// /// Names the entity that has most edges.
+/// struct Foremost;
+///
+/// impl Summarize for Foremost {
+///     fn model(&self) -> &str {
+///         "foremost-1"
+///     }
+///     fn summarize(&self, community: &CommunityContent) -> Result<Summary, ModelError> {
+///         let title = community.entities.first().map_or_else(String::new, |entity| entity.name.clone());
+///         Ok(Summary { text: format!("{title} and others."), title })
+///     }
+/// }
+///
+/// assert_eq!(Foremost.summarize(&CommunityContent::default()).unwrap().text, " and others.");
+/// ```
+pub trait Summarize: Sync {
+    /// Identity of what writes the reports; a change of it makes all of them be written anew. Empty only for reports that are drawn
+    /// from the store without a model.
+    fn model(&self) -> &str;
+    /// The report of one community.
+    ///
+    /// # Errors
+    /// When the model cannot answer; the community then gets a report without a model, and the message is told.
+    fn summarize(&self, community: &CommunityContent) -> Result<Summary, ModelError>;
+}
+
+/// What a report is drawn from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommunityContent {
+    /// Its level; 0 is the coarsest.
+    pub level: u32,
+    /// How many members it has.
+    pub members: usize,
+    /// Members, those with most edges inside the community first.
+    pub entities: Vec<CommunityEntity>,
+    /// Relations between members, the heaviest first.
+    pub relations: Vec<CommunityRelation>,
+    /// Chunks that mention most of it, first.
+    pub passages: Vec<CommunityPassage>,
+}
+
+/// A member of a community.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommunityEntity {
+    /// Its name.
+    pub name: String,
+    /// Its type; may be empty.
+    pub kind: String,
+    /// The weight of its edges inside the community.
+    pub weight: f64,
+}
+
+/// A relation between members of a community.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommunityRelation {
+    /// Name of the entity it starts from.
+    pub subject: String,
+    /// Its label.
+    pub predicate: String,
+    /// Name of the entity it leads to.
+    pub object: String,
+    /// Sum over its sources.
+    pub weight: f32,
+}
+
+/// A chunk that mentions members of a community.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommunityPassage {
+    /// Its key.
+    pub key: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What a community is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// A few words.
+    pub title: String,
+    /// The report.
+    pub text: String,
+}
+
 /// A model that could not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the model {model} could not answer: {reason}")]

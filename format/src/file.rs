@@ -29,9 +29,14 @@ pub enum FileKind {
     Edges,
     /// What makes up one generation.
     Manifest,
+    /// Communities of entities and their reports.
+    Communities,
 }
 
 impl FileKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Segment, Self::Links, Self::Edges, Self::Manifest, Self::Communities];
+
     /// The number in the header.
     #[must_use]
     pub fn number(self) -> u32 {
@@ -40,13 +45,14 @@ impl FileKind {
             Self::Links => 2,
             Self::Edges => 3,
             Self::Manifest => 4,
+            Self::Communities => 5,
         }
     }
 
     /// The kind with this number.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
-        [Self::Segment, Self::Links, Self::Edges, Self::Manifest].into_iter().find(|kind| kind.number() == number)
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
     /// Its name in errors.
@@ -57,6 +63,7 @@ impl FileKind {
             Self::Links => "links projection",
             Self::Edges => "edges projection",
             Self::Manifest => "manifest",
+            Self::Communities => "communities projection",
         }
     }
 }

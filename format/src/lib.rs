@@ -46,4 +46,4 @@ pub mod text;
 pub use error::FormatError;
 pub use ids::{ChunkId, ChunkSlot, DocumentId, EntitySlot};
 pub use key::Key;
-pub use record::{Field, Record, Rows, TextRef, U16s, U32s};
+pub use record::{F32s, Field, Record, Rows, TextRef, U16s, U32s};

@@ -81,7 +81,7 @@ impl SegmentEntry {
 pub struct ProjectionEntry {
     /// The file.
     pub file: FileEntry,
-    /// Its kind: 2 links, 3 edges.
+    /// Its kind: 2 links, 3 edges, 5 communities.
     pub kind: u32,
     /// One above the highest chunk id that it covers.
     pub chunks_end: u32,
@@ -132,7 +132,7 @@ pub struct EdgeSignal {
 }
 
 impl ProjectionEntry {
-    /// Whether what it says of edges is known; of links it says nothing.
+    /// Whether what it says of edges is known; of links and communities it says nothing.
     fn is_known(&self) -> bool {
         if self.kind != FileKind::Edges.number() {
             return self.pairs == 0 && self.space.is_empty() && self.settings == EdgeSettings::default();
@@ -240,7 +240,7 @@ impl Manifest {
             if projection.facts > self.facts || projection.chunks_end > self.chunks_end {
                 return Err(broken("S-MAN-4", row));
             }
-            if number >= Some(projection.file.number) || ![2, 3].contains(&projection.kind) {
+            if number >= Some(projection.file.number) || ![2, 3, 5].contains(&projection.kind) {
                 return Err(broken("S-MAN-5", row));
             }
             if !projection.is_known() {

@@ -1,6 +1,12 @@
 //! The records of projections, and the proof that their sections fit together.
 
+mod communities;
 mod relations;
+
+pub use communities::{
+    CommunityLevelRow, CommunityReportRow, CommunityRow, CommunitySettingsRow, NO_PARENT, ReportCitationRow,
+    communities_findings, validate_communities,
+};
 
 use crate::edges::PairKind;
 use crate::record::{record, to_usize};

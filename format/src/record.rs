@@ -59,7 +59,7 @@ macro_rules! scalar {
         }
     )*};
 }
-scalar!(u16, u32, u64, f32);
+scalar!(u16, u32, u64, f32, f64);
 
 impl<const N: usize> Scalar for [u8; N] {
     const SIZE: usize = N;
@@ -238,6 +238,11 @@ numbers!(
 numbers!(
     /// An array of `u16`, read where it lies.
     U16s of u16
+);
+
+numbers!(
+    /// An array of `f32`, read where it lies.
+    F32s of f32
 );
 
 impl U32s<'_> {

@@ -77,6 +77,11 @@ kinds! {
     ExtractedOffsets = 32, "extracted offsets", 4, "CSR offsets, entity slot to extracted.";
     Extracted = 33, "extracted", 24, "One `ExtractedRow` an entity of an extraction, ascending by extraction within an entity.";
     DeadExtractions = 34, "dead extractions", 12, "One `DeadExtractionRow` an extraction of an earlier segment that no longer counts.";
+    EdgeLists = 35, "edge lists", 36, "One `EdgeListRow` a document and label, ascending by document and label.";
+    ListNodes = 36, "list nodes", 4, "Row of `spellings` of each node, ascending by entity within a list.";
+    ListOffsets = 37, "list offsets", 4, "CSR offsets of each list, one after another: node to the edges that start from it.";
+    ListTargets = 38, "list targets", 4, "The node that each edge leads to, by its position in the list; ascending within a node.";
+    ListWeights = 39, "list weights", 4, "Weights, `f32`, beside the targets; missing for lists whose edges all weigh 1.";
     LinkEntities = 64, "link entities", 36, "One `LinkEntityRow` a live entity, ascending by key.";
     LinkMentionOffsets = 65, "link mention offsets", 4, "CSR offsets, chunk id to entity slots.";
     LinkMentions = 66, "link mentions", 4, "Entity slots, ascending within a chunk.";
@@ -109,6 +114,14 @@ kinds! {
     LinkRelatingPredicates = 93, "link relating predicates", 4, "Rows of `link predicates` beside them, ascending within a target; missing where there is but one label.";
     LinkRelatingWeights = 94, "link relating weights", 4, "Weights, `f32`, beside `link relating`; missing where all are 1.";
     Manifest = 96, "manifest", 1, "The archived `Manifest`.";
+    CommunitySettings = 97, "community settings", 36, "One `CommunitySettingsRow`: how the communities were made.";
+    CommunityLevels = 98, "community levels", 16, "One `CommunityLevelRow` a level, the coarsest first.";
+    Communities = 99, "communities", 36, "One `CommunityRow` a community, level by level, ascending by first member.";
+    CommunityMembers = 100, "community members", 16, "Keys of entities; those of a community at any level stand together.";
+    CommunityOrder = 101, "community order", 4, "Places in `community members`, ascending by key.";
+    CommunityReports = 102, "community reports", 32, "One `CommunityReportRow` a community.";
+    ReportCitations = 103, "report citations", 20, "One `ReportCitationRow` a chunk that a report is drawn from.";
+    ReportVectors = 104, "report vectors", 4, "Components, `f32`, of a vector a report; zero where it has none. Missing where none has.";
 }
 
 /// A file whose sections can be read; a missing section reads as an empty one.

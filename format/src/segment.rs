@@ -1,13 +1,16 @@
 //! The records of a segment, and the proof that a segment's sections fit together.
 
 mod ids;
+mod lists;
 mod rows;
 mod validate;
 
 pub use ids::{Ids, SegmentShape, in_key_order};
+pub use lists::{EdgeListView, EdgeLists};
 pub use rows::{
-    ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
-    MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SpaceRow, SpellingRow, TermRow, mention_flags,
+    ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EdgeListRow, EntityRow, EvidenceRow, ExtractedRow,
+    ExtractionRow, MentionRow, NO_CHUNK, NO_EXTRACTION, NO_WEIGHTS, RangeRow, RelationRow, SpaceRow, SpellingRow,
+    TermRow, mention_flags,
 };
 pub use validate::{findings, validate};
 
@@ -33,6 +36,7 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("EvidenceRow", EvidenceRow::FIELDS),
     ("ExtractionRow", ExtractionRow::FIELDS),
     ("ExtractedRow", ExtractedRow::FIELDS),
+    ("EdgeListRow", EdgeListRow::FIELDS),
     ("TermRow", TermRow::FIELDS),
     ("SpaceRow", SpaceRow::FIELDS),
     ("DeadVectorRow", DeadVectorRow::FIELDS),
@@ -40,6 +44,12 @@ pub const RECORDS: &[(&str, &[Field])] = &[
     ("LinkEntityRow", crate::projection::LinkEntityRow::FIELDS),
     ("LinkWordRow", crate::projection::LinkWordRow::FIELDS),
     ("LinkLeadRow", crate::projection::LinkLeadRow::FIELDS),
+    ("LinkPredicateRow", crate::projection::LinkPredicateRow::FIELDS),
+    ("CommunitySettingsRow", crate::projection::CommunitySettingsRow::FIELDS),
+    ("CommunityLevelRow", crate::projection::CommunityLevelRow::FIELDS),
+    ("CommunityRow", crate::projection::CommunityRow::FIELDS),
+    ("CommunityReportRow", crate::projection::CommunityReportRow::FIELDS),
+    ("ReportCitationRow", crate::projection::ReportCitationRow::FIELDS),
     ("EdgeReportRow", crate::projection::EdgeReportRow::FIELDS),
     ("EdgeRow", crate::projection::EdgeRow::FIELDS),
     ("EdgeSpare", crate::projection::EdgeSpare::FIELDS),

@@ -3,8 +3,8 @@
 use crate::house::source::{expect_none, root};
 use hedgerow::{
     BackupOptions, Batch, Certainty, Document, EdgeRules, Embed, Env, Extract, Extraction, FileName, FoundMention,
-    GivenChunk, Merging, ModelError, Pipeline, Quiet, StagedEntity, StagedExtraction, StagedVector, Store, Target,
-    triple,
+    GivenChunk, Merging, ModelError, Pipeline, Quiet, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd,
+    StagedEntity, StagedExtraction, StagedVector, Store, Target, triple,
 };
 use hedgerow_durability::Disk;
 use hedgerow_format::file::FileKind;
@@ -153,7 +153,22 @@ fn files() -> Files {
     hedgerow::canonical(&store.snapshot(), Arc::new(canonical.clone()), &Quiet).expect("the disk is sound");
     collect(&mut files, "canonical ", &canonical);
     collect(&mut files, "", &pack);
+    collect(&mut files, "lists ", &lists());
     files
+}
+
+/// A store with one document, which states a graph.
+fn lists() -> Disk {
+    let disk = Disk::default();
+    let store = Store::open_or_create_in(Env::seeded(Arc::new(disk.clone()), 1)).expect("the disk is sound");
+    let nodes = ["y", "x"].map(|name| StagedEnd::new(name, "").expect("it is a name"));
+    let edge = |subject, object| StagedEdge { subject, object, weight: 1.0 };
+    let edges = BTreeMap::from([("links".to_owned(), vec![edge(0, 1), edge(1, 1), edge(0, 1)])]);
+    let edge_lists = StagedEdgeList::of_graph(nodes.into(), edges).expect("the graph is sound");
+    let mut batch = Batch::default();
+    batch.put(StagedDocument { edge_lists, ..StagedDocument::textless("web", [7; 16]) });
+    store.commit(batch).expect("the batch is sound");
+    disk
 }
 
 const MARK: &str = "<!-- hex: ";

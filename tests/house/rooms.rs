@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("snapshot", &["planted", "manifest", "projection", "segment", "index", "storage", "error"]),
     ("writer", &["planted", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
     ("ingest", &["writer", "snapshot", "segment", "index", "distance", "model", "error"]),
-    ("project", &["planted", "writer", "snapshot", "projection", "segment", "index", "distance", "error"]),
+    ("project", &["planted", "writer", "snapshot", "projection", "segment", "index", "distance", "model", "error"]),
     ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
     (
         "maintain",

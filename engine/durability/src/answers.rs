@@ -1,9 +1,11 @@
 //! Everything that is asked of a store, and what a map and plain arithmetic say that it must answer.
 
 use crate::disk::Disk;
-use crate::life::{Model, build, components, extraction, key, relation, text};
+use crate::life::{Model, build, components, documents, extraction, graph, key, relation, text};
 use crate::pipeline::{Letters, MODELS, unit_vector};
-use hedgerow::{EdgeKind, Embed, Env, ExpandOptions, QueryError, Question, Quiet, Snapshot, Store, Strategy};
+use hedgerow::{
+    EdgeKind, Embed, Env, ExpandOptions, Extractive, QueryError, Question, Quiet, Snapshot, Store, Strategy,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub fn answers(snapshot: &Snapshot) -> Result<String, QueryError> {
         context.trace.generation = 0;
         say(&mut said, &context);
     }
+    say(&mut said, &snapshot.list_communities(None, usize::MAX)?);
     say(&mut said, &nearest(snapshot)?);
     for key in KEYS {
         match snapshot.find(key) {
@@ -83,7 +86,7 @@ fn nearest(snapshot: &Snapshot) -> Result<Vec<(String, f32)>, QueryError> {
 pub fn compare(snapshot: &Snapshot, model: &Model, edges: bool) -> Result<(), String> {
     let failed = |error: QueryError| error.to_string();
     let expected: BTreeMap<String, String> = model.iter().map(|(n, held)| (key(*n), text(*n, held.text))).collect();
-    equal("documents", &texts(snapshot).map_err(failed)?, &expected)?;
+    equal("documents", &texts(snapshot).map_err(failed)?, &documents(model))?;
     for word in WORDS {
         let found = snapshot.search_terms(word, None, 100).map_err(failed)?;
         let found: BTreeSet<String> = found.into_iter().map(|found| found.key).collect();
@@ -100,6 +103,10 @@ pub fn compare(snapshot: &Snapshot, model: &Model, edges: bool) -> Result<(), St
         build(&fresh, model).map_err(|error| error.to_string())?;
         if edges && !fresh.snapshot().spaces().map_err(|e| e.to_string())?.is_empty() {
             fresh.build_edges("letters", &crate::life::RULES, &Quiet).map_err(|error| error.to_string())?;
+        }
+        if let Some(rules) = snapshot.community_rules() {
+            let built = fresh.build_communities(&rules, &Extractive, None, &Quiet);
+            built.map_err(|error| error.to_string())?;
         }
         fresh.refresh(&Quiet).map_err(|error| error.to_string())?;
         let fresh = answers(&fresh.snapshot()).map_err(failed)?;
@@ -147,6 +154,9 @@ fn compare_walk(snapshot: &Snapshot, model: &Model) -> Result<(), String> {
         let capital = |word: &str| word.len() > 1 && word.starts_with(char::is_uppercase);
         for three in words.windows(3).filter(|three| three[1] == "owns" && capital(three[0]) && capital(three[2])) {
             pair(three[0], three[2]);
+        }
+        for (subject, object, _) in graph(*number, held.text) {
+            pair(subject, object);
         }
         for added in &held.relations {
             pair(relation(*added).0, relation(*added).1);

@@ -24,7 +24,7 @@ pub use crate::campaign::{Campaign, Failure, Report, ScenarioReport};
 pub use crate::check::Life;
 pub use crate::disk::{Disk, Fault, FaultKind, State};
 pub use crate::hunt::Hunted;
-pub use crate::life::{Change, Held, Model, RULES, Step, build, changed, key, live, text};
+pub use crate::life::{COMMUNITIES, Change, Held, Model, RULES, Step, build, changed, documents, key, live, text};
 pub use crate::numbers::Numbers;
 pub use crate::pipeline::{Capitals, Letters, MODELS, PIPELINE, document, unit_vector};
 pub use crate::scenarios::{Scenario, Tried};

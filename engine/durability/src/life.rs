@@ -3,7 +3,8 @@
 use crate::numbers::Numbers;
 use crate::pipeline::{PIPELINE, document, unit_vector};
 use hedgerow::{
-    Batch, CommitError, EdgeError, EdgeRules, Quiet, StagedEntity, StagedExtraction, Store, Target, triple,
+    Batch, CommitError, CommunityRules, EdgeError, EdgeRules, Extractive, Quiet, StagedDocument, StagedEdge,
+    StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction, Store, Target, triple,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +55,10 @@ pub type Model = BTreeMap<u8, Held>;
 /// How similarity edges are built in lives.
 pub const RULES: EdgeRules = EdgeRules::new(30_000, 3);
 
+/// How communities are found that every life has once it has edges.
+pub const COMMUNITIES: CommunityRules =
+    CommunityRules { members_max: 3, resolution: 1000, levels_max: 3, co_mentions: true };
+
 /// Key of a document.
 #[must_use]
 pub fn key(number: u8) -> String {
@@ -71,6 +76,49 @@ pub fn text(key: u8, number: u8) -> String {
         "BRIDGE owns Carol.",
     ];
     format!("{} It is number {key}.", texts[usize::from(number) % texts.len()])
+}
+
+/// Key of the document that states a graph beside a document.
+#[must_use]
+pub fn graph_key(number: u8) -> String {
+    format!("g{number}")
+}
+
+/// Ends and weights of the edges of the graph that is stated beside a document with this text; none for most texts.
+#[must_use]
+pub fn graph(number: u8, text: u8) -> &'static [(&'static str, &'static str, f32)] {
+    match (text % 5, number % 2) {
+        (3, 0) => &[("Alice", "Mill", 1.0), ("Mill", "Mill", 1.0), ("QUAY", "Alice", 1.0)],
+        (3, _) => &[("Alice", "mill", 0.5), ("Dover", "Alice", 2.0), ("Alice", "mill", 0.25)],
+        _ => &[],
+    }
+}
+
+/// Keys and texts of all documents, of those that state graphs too.
+#[must_use]
+pub fn documents(model: &Model) -> BTreeMap<String, String> {
+    let texts = model.iter().map(|(number, held)| (key(*number), text(*number, held.text)));
+    let graphs = model.iter().filter(|(number, held)| !graph(**number, held.text).is_empty());
+    texts.chain(graphs.map(|(number, _)| (graph_key(*number), String::new()))).collect()
+}
+
+/// Puts the graph beside a document, or takes it away.
+fn put_graph(batch: &mut Batch, number: u8, text: u8) {
+    let edges = graph(number, text);
+    let names = edges.iter().flat_map(|(subject, object, _)| [*subject, *object]);
+    let nodes: Vec<StagedEnd> = names.filter_map(|name| StagedEnd::new(name, "").ok()).collect();
+    let staged = edges.iter().zip((0..).step_by(2)).map(|((_, _, weight), subject)| StagedEdge {
+        subject,
+        object: subject + 1,
+        weight: *weight,
+    });
+    let edges: BTreeMap<String, Vec<StagedEdge>> = BTreeMap::from([("leads to".to_owned(), staged.collect())]);
+    match StagedEdgeList::of_graph(nodes, edges) {
+        Ok(edge_lists) if !edge_lists.is_empty() => {
+            batch.put(StagedDocument { edge_lists, ..StagedDocument::textless(graph_key(number), [text; 16]) });
+        }
+        _ => batch.delete(&graph_key(number)),
+    }
 }
 
 /// Ends and weight of an added relation.
@@ -192,8 +240,12 @@ fn batch(store: &Store, after: &Model, changes: &[Change]) -> Batch {
             Change::Put(number, text_number) => {
                 let given = vec![document(&key(number), &text(number, text_number))];
                 PIPELINE.stage(&store.snapshot(), given, &mut batch, &Quiet).ok();
+                put_graph(&mut batch, number, text_number);
             }
-            Change::Delete(number) => batch.delete(&key(number)),
+            Change::Delete(number) => {
+                batch.delete(&key(number));
+                batch.delete(&graph_key(number));
+            }
             _ => {}
         }
     }
@@ -228,6 +280,7 @@ pub fn live(store: &Store, model: &Model, step: &Step) -> Result<Model, CommitEr
             if let Err(EdgeError::Commit(error)) = store.build_edges("letters", &RULES, &Quiet) {
                 return Err(error);
             }
+            store.build_communities(&COMMUNITIES, &Extractive, None, &Quiet)?;
         }
     }
     Ok(model.clone())

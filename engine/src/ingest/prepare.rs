@@ -136,7 +136,7 @@ fn read(
         metadata,
         text,
         chunks,
-        relations: Vec::new(),
+        ..StagedDocument::default()
     }))
 }
 

@@ -29,6 +29,8 @@ pub struct Stats {
     pub mentions: u64,
     /// Definition links.
     pub definitions: u64,
+    /// Relations, each counted for every live source that it has; an edge of an edge list has one.
+    pub relations: u64,
     /// Vector spaces.
     pub spaces: Vec<SpaceStats>,
     /// What extractors have read.
@@ -100,7 +102,7 @@ pub struct EdgeStats {
 }
 
 impl Snapshot {
-    /// Counts what the generation holds. Reads every row of documents, lengths and links.
+    /// Counts what the generation holds. Reads every row of documents, lengths, sources of relations and links.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -118,6 +120,22 @@ impl Bounded<'_> {
         let largest = self.segments().iter().map(|segment| segment.entry().file.file_bytes).max();
         self.guard.hold_bytes(largest.unwrap_or(0).saturating_mul(READ_BACK))?;
         self.fingerprint_while(&|| self.guard.poll())
+    }
+
+    /// Reads the sources of all relations.
+    fn count_relations(&self) -> Result<u64, QueryError> {
+        let (mut count, mut pace) = (0, self.guard.pace());
+        for segment in self.segments() {
+            for relation in segment.relations()?.iter() {
+                pace.step()?;
+                count += self.evidence(segment, &relation)?.count() as u64;
+            }
+            for found in self.edge_lists(segment)? {
+                pace.step()?;
+                count += found?.1.targets.len() as u64;
+            }
+        }
+        Ok(count)
     }
 
     fn count_extractions(&self) -> Result<Vec<ExtractionStats>, QueryError> {
@@ -160,6 +178,7 @@ impl Bounded<'_> {
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
         stats.extractions = self.count_extractions()?;
+        stats.relations = self.count_relations()?;
         if let Some(links) = self.links() {
             count_links(links, &mut stats, &self.guard)?;
         }

@@ -5,7 +5,7 @@ use crate::error::OpenError;
 use crate::index::control::{Cancelled, Control};
 use crate::maintain::cross;
 use crate::manifest;
-use crate::projection::{Edges, Links, Opened};
+use crate::projection::{Communities, Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::{Snapshot, no_head};
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile};
@@ -207,12 +207,19 @@ impl Work<'_> {
         let sentences = |file: &VerifiedFile, found: Vec<FormatError>| -> Vec<String> {
             found.into_iter().map(|error| file.sentence(error)).collect()
         };
-        let found = if entry.kind == FileKind::Edges.number() {
-            let edges = Edges::new(opened);
-            sentences(edges.file(), edges.findings())
-        } else {
-            let links = Links::new(opened);
-            sentences(links.file(), links.findings())
+        let found = match FileKind::from_number(entry.kind) {
+            Some(FileKind::Edges) => {
+                let edges = Edges::new(opened);
+                sentences(edges.file(), edges.findings())
+            }
+            Some(FileKind::Communities) => {
+                let communities = Communities::new(opened);
+                sentences(communities.file(), communities.findings())
+            }
+            _ => {
+                let links = Links::new(opened);
+                sentences(links.file(), links.findings())
+            }
         };
         let is_sound = found.is_empty();
         self.found.problems.extend(found);

@@ -1,5 +1,6 @@
-//! What depends on the whole corpus, made from its facts: definition links and similarity edges.
+//! What depends on the whole corpus, made from its facts: definition links, similarity edges and communities.
 
+mod communities;
 mod composed;
 mod edges;
 mod links;
@@ -10,6 +11,7 @@ use crate::error::{CommitError, Damage, EdgeError, QueryError};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::{EdgeRules, Forgotten, SignalKind, Similarities, Unfinished};
 use crate::planted::{Planted, planted};
+pub use crate::project::communities::{CommunitiesBuilt, Extractive};
 pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
 use crate::project::mentions::Mentioned;
@@ -23,13 +25,19 @@ use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 use std::collections::BTreeSet;
 
 impl Store {
-    /// Brings projections in step with the facts: links always, and the edges of every space that has them, with their
-    /// own settings. Does nothing where all are in step. Reads all text; edges compare only what changed where that tells as
+    /// Brings projections in step with the facts: links always, the edges of every space that has them, with their
+    /// own settings, and communities where there are any: their reports are kept where nothing has changed that they are made of, others are
+    /// drawn from the store without a model. Does nothing where all are in step. Reads all text; edges compare only what changed where that tells as
     /// much, those of several signals all pairs. The result depends on what is live alone.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn refresh(&self, control: &dyn Control) -> Result<(), CommitError> {
+        self.refresh_links_and_edges(control)?;
+        self.refresh_communities(control)
+    }
+
+    fn refresh_links_and_edges(&self, control: &dyn Control) -> Result<(), CommitError> {
         let snapshot = self.snapshot();
         let mut projected = Vec::new();
         let links = self.links_behind(&snapshot, control)?;

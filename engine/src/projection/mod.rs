@@ -1,9 +1,11 @@
-//! One immutable file made from the whole corpus: links or similarity edges.
+//! One immutable file made from the whole corpus: links, similarity edges, or communities.
 
+mod communities;
 mod edges;
 mod links;
 mod relations;
 
+pub use communities::{Communities, CommunitiesData, CommunityData, CommunityReport, build_communities};
 pub use edges::{Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{EntityList, Links, LinksData, WordList, build_links};
 pub use relations::{Related, RelationList};

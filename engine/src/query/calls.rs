@@ -64,7 +64,7 @@ impl Snapshot {
         self.bounded(QueryLimits::default()).search_vectors(space, vector, filter, count)
     }
 
-    /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`; a bare key is tried as
+    /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`, `community:ID`; a bare key is tried as
     /// document, then as entity, then as chunk.
     ///
     /// # Errors
@@ -112,6 +112,14 @@ impl Snapshot {
     /// [`QueryError`].
     pub fn list_entities(&self, limit: usize) -> Result<Listing, QueryError> {
         self.bounded(QueryLimits::default()).list_entities(limit)
+    }
+
+    /// Communities of all levels or of one, level by level, those of higher rank first.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn list_communities(&self, level: Option<u32>, limit: usize) -> Result<Listing, QueryError> {
+        self.bounded(QueryLimits::default()).list_communities(level, limit)
     }
 
     /// The first relations by subject, predicate and object.

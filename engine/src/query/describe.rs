@@ -1,11 +1,12 @@
 //! What a store holds, in words: one node with its edges and origin, and lists.
 
 use crate::error::QueryError;
-use crate::query::{Node, node, rank};
+use crate::query::{CommunityDescription, CommunityLine, Direction, Node, node, rank};
 use crate::segment::ExtractionView;
 use crate::snapshot::Bounded;
 use hedgerow_format::segment::NO_CHUNK;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key};
+use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +64,8 @@ pub enum Description {
         /// Which extractors have read it.
         extractions: Vec<ExtractionLine>,
     },
+    /// A community.
+    Community(CommunityDescription),
     /// An entity.
     Entity {
         /// Its fields.
@@ -167,6 +170,8 @@ pub enum Listing {
     Entities(Vec<EntityLine>),
     /// Relations by subject, predicate and object.
     Relations(Vec<RelationLine>),
+    /// Communities level by level, those of higher rank first.
+    Communities(Vec<CommunityLine>),
 }
 
 impl Bounded<'_> {
@@ -178,6 +183,7 @@ impl Bounded<'_> {
         self.guard.scope(|| match node {
             Node::Document(id) => self.describe_document(id, limit),
             Node::Chunk(id) => self.describe_chunk(id, limit),
+            Node::Community(row) => Ok(Description::Community(self.describe_community(row, limit)?)),
             Node::Entity(key) => {
                 let (definitions, mentions) = (self.definitions_of(key)?, self.chunks_mentioning(key)?);
                 let keys = |chunks: &[ChunkId]| -> Result<Vec<String>, QueryError> {
@@ -261,16 +267,36 @@ impl Bounded<'_> {
     }
 
     fn first_relations(&self, limit: usize) -> Result<Listing, QueryError> {
-        let (mut subjects, mut pace) = (BTreeSet::new(), self.guard.pace());
+        let mut pace = self.guard.pace();
+        let mut subjects = BTreeSet::new();
         for segment in self.segments() {
-            for row in segment.relations()?.iter() {
+            let mut slots = RoaringBitmap::new();
+            slots.extend(segment.relations()?.iter().map(|row| row.subject));
+            for found in self.edge_lists(segment)? {
+                let (_, list) = found?;
+                let starting = (0..list.nodes.len()).filter(|node| !list.edges_from(*node).is_empty());
+                slots.extend(starting.filter_map(|node| list.entity(node)).map(|slot| slot.0));
+            }
+            for slot in slots {
                 pace.step()?;
                 self.guard.hold::<[Key; 2]>(1)?;
-                subjects.insert(Key(segment.entity(EntitySlot(row.subject))?.key));
+                subjects.insert(Key(segment.entity(EntitySlot(slot))?.key));
             }
         }
-        let mut lines = Vec::new();
+        let mut named = Vec::with_capacity(subjects.len());
         for subject in subjects {
+            pace.step()?;
+            let name = self.entity_name(subject)?.unwrap_or_default();
+            self.guard.hold_bytes(name.len() as u64 + LINE_BYTES)?;
+            named.push((name, subject));
+        }
+        named.sort_unstable();
+        let mut lines = Vec::new();
+        // Entities with different keys have different names, so the lines of one subject follow those of the one before it.
+        for (_, subject) in named {
+            if lines.len() >= limit {
+                break;
+            }
             lines.extend(self.relation_lines(subject, usize::MAX, true)?);
         }
         lines.sort_by(|a, b| (&a.subject, &a.predicate, &a.object).cmp(&(&b.subject, &b.predicate, &b.object)));
@@ -434,7 +460,8 @@ impl Bounded<'_> {
     fn relation_lines(&self, entity: Key, limit: usize, starting: bool) -> Result<Vec<RelationLine>, QueryError> {
         let name = self.entity_name(entity)?.unwrap_or_default();
         let (mut lines, mut pace) = (Vec::new(), self.guard.pace());
-        for ((predicate, other, reversed), relation) in self.relations_of(entity)? {
+        let direction = if starting { Direction::Out } else { Direction::Both };
+        for ((predicate, other, reversed), relation) in self.relations_of(entity, direction)? {
             if (reversed && starting) || lines.len() >= limit {
                 continue;
             }

@@ -166,6 +166,7 @@ impl Bounded<'_> {
                 (Key::of_document(chunk.document()?.key()?), chunk.ordinal().saturating_add(1))
             }
             Node::Entity(key) => (key, 0),
+            Node::Community(row) => (Key(self.community(row)?.1.hash), 0),
         })
     }
 }
@@ -193,6 +194,7 @@ impl<'w, 's> Walk<'w, 's> {
         for seed in seeds {
             let starts: Vec<Node> = match seed {
                 Node::Document(id) => self.store.document(*id)?.chunks().map(Node::Chunk).collect(),
+                Node::Community(row) => self.store.members_of(*row)?,
                 other => vec![*other],
             };
             self.store.guard.hold_bytes((starts.len() as u64).saturating_mul(EDGE_BYTES))?;

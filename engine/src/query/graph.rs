@@ -1,6 +1,7 @@
 //! The graph that `expand` walks: one step from a node along one kind of edge.
 
 use crate::error::QueryError;
+pub use crate::index::graph::Direction;
 use crate::projection::Links;
 use crate::query::Node;
 use crate::snapshot::Bounded;
@@ -42,23 +43,11 @@ impl EdgeKind {
     }
 }
 
-/// Which way edges are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Along them.
-    Out,
-    /// Against them.
-    In,
-    /// Either way.
-    #[default]
-    Both,
-}
-
 /// Live relations of an entity: label, other end, whether it is the object.
 pub(super) type Relations<'s> = BTreeMap<(&'s str, Key, bool), Relation>;
 
 /// Bytes that a relation takes in a map.
-const RELATION_BYTES: u64 = 128;
+pub(super) const RELATION_BYTES: u64 = 128;
 
 /// One edge out of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -195,7 +184,8 @@ impl Bounded<'_> {
     /// The relations that start from an entity, or that lead to it.
     fn related(&self, entity: Key, reversed: bool) -> Result<Vec<Edge<'_>>, QueryError> {
         let Some(links) = self.links_in_step() else {
-            let found = self.relations_of(entity)?.into_iter().filter(|((_, _, back), _)| *back == reversed);
+            let direction = if reversed { Direction::In } else { Direction::Out };
+            let found = self.relations_of(entity, direction)?.into_iter().filter(|((_, _, back), _)| *back == reversed);
             return Ok(found
                 .map(|((label, other, _), relation)| edge(label, other, relation.weight, reversed))
                 .collect());
@@ -216,12 +206,14 @@ impl Bounded<'_> {
         self.links().map(|links| &**links).filter(|links| links.entry().facts == self.manifest().facts)
     }
 
-    /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources.
-    pub(super) fn relations_of(&self, entity: Key) -> Result<Relations<'_>, QueryError> {
+    /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources. Those of
+    /// one direction at least.
+    pub(super) fn relations_of(&self, entity: Key, direction: Direction) -> Result<Relations<'_>, QueryError> {
         let mut found = Relations::new();
         let mut pace = self.guard.pace();
         for segment in self.segments() {
             let Some(slot) = segment.find_entity(entity)? else { continue };
+            self.add_listed(segment, slot, direction, &mut found)?;
             let out = segment.relations_from(slot)?.map(|row| (row, false));
             for (row, reversed) in out.chain(segment.relations_to(slot)?.map(|row| (row, true))) {
                 let RelationRow { subject, object, .. } = row;

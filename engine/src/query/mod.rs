@@ -3,12 +3,14 @@
 mod answer;
 mod ask;
 mod calls;
+mod communities;
 mod describe;
 mod expand;
 mod explain;
 pub mod filter;
 mod graph;
 mod legs;
+mod listed;
 mod names;
 mod node;
 mod rank;
@@ -19,6 +21,7 @@ pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
 };
 pub use ask::{Question, Recipe, Sage, Strategy};
+pub use communities::{CommunityDescription, CommunityLine};
 pub use describe::{
     Description, DescriptionLine, DocumentLine, EntityEdges, EntityLine, ExtractionLine, Listing, MentionLine,
     RelationLine,

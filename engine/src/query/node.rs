@@ -19,6 +19,8 @@ pub enum Node {
     Chunk(ChunkId),
     /// An entity, by its key.
     Entity(Key),
+    /// A community, by its row.
+    Community(u32),
 }
 
 impl Bounded<'_> {
@@ -38,6 +40,9 @@ impl Bounded<'_> {
         if let Some(name) = key.strip_prefix("entity:") {
             return self.find_entity(name)?.map(Node::Entity).ok_or_else(not_found);
         }
+        if let Some(digits) = key.strip_prefix("community:") {
+            return self.find_community(digits)?.map(Node::Community).ok_or_else(not_found);
+        }
         if let Some(document) = self.find_document(key)? {
             return Ok(Node::Document(document.id()));
         }
@@ -56,6 +61,7 @@ impl Bounded<'_> {
             Node::Document(id) => format!("doc:{}", self.document(id)?.key()?),
             Node::Chunk(id) => format!("chunk:{}", self.chunk(id)?.key()?),
             Node::Entity(key) => format!("entity:{}", self.entity_name(key)?.unwrap_or_else(|| format!("{key:?}"))),
+            Node::Community(row) => self.community_key(row)?,
         })
     }
 
@@ -72,7 +78,7 @@ impl Bounded<'_> {
         Ok(if self.is_live_entity(key)? { Some(key) } else { None })
     }
 
-    /// Whether a live chunk mentions an entity, or a live relation has it as an end, or an extraction has it.
+    /// Whether a live chunk mentions an entity, or a live relation has it as an end, or an edge list or an extraction has it.
     pub(super) fn is_live_entity(&self, key: Key) -> Result<bool, QueryError> {
         if let Some(links) = self.links_in_step() {
             return Ok(links.find(key)?.is_some());
@@ -94,6 +100,12 @@ impl Bounded<'_> {
             }
             if self.extracted(segment, slot)?.next().transpose()?.is_some() {
                 return Ok(true);
+            }
+            for found in self.edge_lists(segment)? {
+                pace.step()?;
+                if found?.1.node_of(slot).is_some() {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -119,7 +131,7 @@ impl Bounded<'_> {
         Ok(best.map(|(spelling, kind)| (spelling.to_owned(), kind.to_owned())))
     }
 
-    /// The rows of a segment's spellings in which live chunks and live sources of relations write an entity.
+    /// The rows of a segment's spellings in which live chunks, sources of relations and edge lists write an entity.
     fn live_spellings(&self, segment: &Segment, entity: EntitySlot) -> Result<BTreeSet<u32>, QueryError> {
         let (mut rows, mut pace) = (BTreeSet::new(), self.guard.pace());
         for chunk in segment.mentioning(entity)? {
@@ -139,6 +151,11 @@ impl Bounded<'_> {
         for found in self.extracted(segment, entity)? {
             pace.step()?;
             rows.insert(found?.1.spelling);
+        }
+        for found in self.edge_lists(segment)? {
+            pace.step()?;
+            let (_, list) = found?;
+            rows.extend(list.node_of(entity).and_then(|node| list.nodes.get(node)));
         }
         Ok(rows)
     }

@@ -3,6 +3,7 @@
 use crate::planted::{Planted, planted};
 use crate::segment::extraction;
 use crate::segment::graph::Graph;
+use crate::segment::lists::ListRows;
 use crate::segment::{Numbered, OverlayExtraction, StagedChunk, StagedRelation, Strings};
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
 use hedgerow_format::section::SectionKind;
@@ -130,6 +131,7 @@ pub fn build<W: Write>(out: W, identity: FileIdentity, content: &Content) -> io:
     for (kind, bytes) in &rows.last {
         file.section(*kind, bytes)?;
     }
+    rows.lists.write(&mut file, content)?;
     file.finish()
 }
 
@@ -145,6 +147,7 @@ struct Rows<'a> {
     graph: Vec<(SectionKind, Vec<u8>)>,
     /// From spellings on.
     last: Vec<(SectionKind, Vec<u8>)>,
+    lists: ListRows,
     spaces: Vec<u8>,
     vector_chunks: Vec<u8>,
     /// Space, chunk id, components: in the order of the sections.
@@ -156,7 +159,7 @@ impl<'a> Rows<'a> {
     fn of(content: &'a Content) -> Result<Self, FormatError> {
         let mut strings = Strings::default();
         let (document_rows, chunk_rows) = documents_and_chunks(&mut strings, &content.documents)?;
-        let (graph, mut last) = Graph::of(content).sections(&mut strings)?;
+        let (graph, mut last, lists) = Graph::of(content).sections(content, &mut strings)?;
         let (spaces, vector_chunks, vectors) = spaces(content, &mut strings)?;
         let mut dead: Vec<&(String, ChunkId)> = content.overlay.dead_vectors.iter().collect();
         dead.sort_unstable();
@@ -171,6 +174,7 @@ impl<'a> Rows<'a> {
             chunks: chunk_rows,
             graph,
             last,
+            lists,
             spaces,
             vector_chunks,
             vectors,

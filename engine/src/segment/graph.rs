@@ -2,13 +2,14 @@
 
 use crate::segment::build::{Content, count, limit};
 use crate::segment::extraction::{self, Placed};
-use crate::segment::{Numbered, StagedEntity, StagedMention, StagedRelation, Strings};
+use crate::segment::lists::ListRows;
+use crate::segment::{Numbered, StagedEnd, StagedEntity, StagedMention, StagedRelation, Strings};
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::{
     EntityRow, EvidenceRow, MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SpellingRow, mention_flags,
 };
 use hedgerow_format::{DocumentId, FormatError, Key, Record, name};
-use std::collections::BTreeSet;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// A source of a relation, with ids.
@@ -26,8 +27,8 @@ type Sections = Vec<(SectionKind, Vec<u8>)>;
 /// Entities, mentions and relations of a segment.
 #[derive(Default)]
 pub(super) struct Graph<'a> {
-    /// Every spelling of every entity: name and type.
-    spellings: BTreeSet<(Key, &'a str, &'a str)>,
+    /// Every spelling of every entity: name and type, in any order and as often as it was met.
+    spellings: Vec<(Key, &'a str, &'a str)>,
     /// One list a chunk, ascending by key.
     mentions: Vec<Vec<&'a StagedMention>>,
     sources: Vec<Source<'a>>,
@@ -43,6 +44,8 @@ impl<'a> Graph<'a> {
             for relation in &staged.relations {
                 graph.add_source(Source { relation, document, chunk: NO_CHUNK, extraction: NO_EXTRACTION });
             }
+            let nodes = staged.edge_lists.iter().flat_map(|list| &list.nodes);
+            graph.spellings.extend(nodes.map(StagedEnd::spelling));
             for (chunk_id, chunk) in (first_chunk.0..).zip(&staged.chunks) {
                 graph.spellings.extend(chunk.mentions.iter().map(StagedMention::spelling));
                 let mut mentions: Vec<&StagedMention> = chunk.mentions.iter().collect();
@@ -74,10 +77,15 @@ impl<'a> Graph<'a> {
         self.sources.push(source);
     }
 
-    /// The sections from entities to evidence, and those from spellings on, between which others stand.
-    pub(super) fn sections(mut self, strings: &mut Strings) -> Result<(Sections, Sections), FormatError> {
-        count(self.spellings.len(), "the number of spellings")?;
+    /// The sections from entities to evidence, those from spellings on, between which others stand, and the rows of edge
+    /// lists.
+    pub(super) fn sections(
+        mut self,
+        content: &Content,
+        strings: &mut Strings,
+    ) -> Result<(Sections, Sections, ListRows), FormatError> {
         let numbers = Numbers::of(std::mem::take(&mut self.spellings));
+        count(numbers.spellings.len(), "the number of spellings")?;
         let (mut entity_rows, mut spelling_rows) = (Vec::new(), Vec::new());
         for (entity, group) in (0_u32..).zip(numbers.spellings.chunk_by(|a, b| a.0 == b.0)) {
             // Of several spellings and types the better ones count, so that the order of documents does not matter.
@@ -99,7 +107,8 @@ impl<'a> Graph<'a> {
         sections.extend(relation_sections(sources, &numbers, strings)?);
         let mut last = vec![(SectionKind::Spellings, spelling_rows)];
         last.extend(extraction::sections(&self.extractions, &numbers, strings)?);
-        Ok((sections, last))
+        let lists = ListRows::of(content, &numbers, strings)?;
+        Ok((sections, last, lists))
     }
 
     fn mention_sections(&self, numbers: &Numbers<'_>) -> Result<Sections, FormatError> {
@@ -142,8 +151,9 @@ pub(super) struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    fn of(spellings: BTreeSet<(Key, &'a str, &'a str)>) -> Self {
-        let spellings: Vec<(Key, &str, &str)> = spellings.into_iter().collect();
+    fn of(mut spellings: Vec<(Key, &'a str, &'a str)>) -> Self {
+        spellings.par_sort_unstable();
+        spellings.dedup();
         let mut entities: Vec<Key> = spellings.iter().map(|spelling| spelling.0).collect();
         entities.dedup();
         Self { entities, spellings }

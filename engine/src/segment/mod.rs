@@ -3,6 +3,7 @@
 mod build;
 mod extraction;
 mod graph;
+mod lists;
 mod read;
 mod staged;
 mod strings;
@@ -10,6 +11,7 @@ mod strings;
 pub use build::{Content, Overlay, OverlayRelation, OverlayVector, build};
 pub use extraction::{ExtractionView, OverlayExtraction, StagedEntity, StagedExtraction};
 pub(crate) use graph::csr;
+pub use lists::{StagedEdge, StagedEdgeList};
 pub(crate) use read::find_key;
 pub use read::{Postings, Segment, SpaceView};
 pub use staged::{Numbered, StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};

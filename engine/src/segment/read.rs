@@ -449,7 +449,7 @@ impl Segment {
         self.rows(kind)?.get(row).ok_or_else(|| self.no_row(kind, row))
     }
 
-    fn no_row(&self, kind: SectionKind, row: usize) -> Damage {
+    pub(super) fn no_row(&self, kind: SectionKind, row: usize) -> Damage {
         let (expected, found) = (format!("a row {row}"), "a row that is not there".into());
         self.file.damage(FormatError::Shape { section: kind.name(), expected, found })
     }

@@ -1,7 +1,7 @@
 //! Documents as they wait for a commit: everything derived from them is there, nothing has an id.
 
 use crate::distance;
-use crate::segment::StagedExtraction;
+use crate::segment::{StagedEdgeList, StagedExtraction};
 use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{ChunkId, DocumentId, Key, limits, name};
 use std::collections::BTreeSet;
@@ -28,6 +28,8 @@ pub struct StagedDocument {
     pub chunks: Vec<StagedChunk>,
     /// Relations whose evidence is the document as a whole.
     pub relations: Vec<StagedRelation>,
+    /// Graphs that the document states as a whole, one a label.
+    pub edge_lists: Vec<StagedEdgeList>,
 }
 
 /// A staged document that has its ids.
@@ -77,6 +79,13 @@ impl StagedDocument {
             start = chunk.range.start;
             chunk.check(text_bytes).map_err(|reason| format!("chunk {ordinal}: {reason}"))?;
         }
+        let mut labels = BTreeSet::new();
+        for list in &self.edge_lists {
+            list.check()?;
+            if !labels.insert(&list.predicate) {
+                return Err(format!("there are two edge lists with the label {:?}", list.predicate));
+            }
+        }
         self.relations.iter().try_for_each(StagedRelation::check)
     }
 
@@ -88,7 +97,8 @@ impl StagedDocument {
             let extracted: usize = chunk.extractions.iter().map(StagedExtraction::staged_bytes).sum();
             chunk.terms.len() * 48 + chunk.mentions.len() * 96 + vectors + extracted + 256
         });
-        self.text.len() + self.metadata.len() + chunks.sum::<usize>() + self.relations.len() * 128 + 512
+        let lists: usize = self.edge_lists.iter().map(StagedEdgeList::staged_bytes).sum();
+        self.text.len() + self.metadata.len() + chunks.sum::<usize>() + self.relations.len() * 128 + lists + 512
     }
 }
 
@@ -211,11 +221,7 @@ impl StagedRelation {
     /// A sentence that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         for end in [&self.subject, &self.object] {
-            within("a name", end.name.len(), limits::NAME_BYTES)?;
-            within("a type", end.kind.len(), limits::NAME_BYTES)?;
-            if Key::of_entity(&name::name_key_text(&end.name)) != end.key {
-                return Err(format!("the name {:?} does not give its key", end.name));
-            }
+            end.check()?;
         }
         within("a predicate", self.predicate.len(), limits::NAME_BYTES)?;
         let weighed = self.weight.is_finite() && self.weight > 0.0;
@@ -238,6 +244,27 @@ pub struct StagedEnd {
 }
 
 impl StagedEnd {
+    /// An entity by its name, with a type or an empty one.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the name.
+    pub fn new(name: &str, kind: &str) -> Result<Self, String> {
+        let key = name::name_key_text(name);
+        if key.is_empty() {
+            return Err(format!("a name must have letters or digits that are no article alone, and is {name:?}"));
+        }
+        within("a name", name.len(), limits::NAME_BYTES)?;
+        within("a type", kind.len(), limits::NAME_BYTES)?;
+        Ok(Self { key: Key::of_entity(&key), name: name.trim().to_owned(), kind: kind.to_owned() })
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        within("a name", self.name.len(), limits::NAME_BYTES)?;
+        within("a type", self.kind.len(), limits::NAME_BYTES)?;
+        let named = Key::of_entity(&name::name_key_text(&self.name)) == self.key;
+        if named { Ok(()) } else { Err(format!("the name {:?} does not give its key", self.name)) }
+    }
+
     /// How the entity is written there.
     pub(crate) fn spelling(&self) -> (Key, &str, &str) {
         (self.key, &self.name, &self.kind)

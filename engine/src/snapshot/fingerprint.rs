@@ -1,7 +1,7 @@
 //! A hash over the live content, whatever history led to it.
 
 use crate::error::Damage;
-use crate::segment::{StagedChunk, StagedDocument, StagedEnd, StagedExtraction, StagedRelation};
+use crate::segment::{StagedChunk, StagedDocument, StagedEdgeList, StagedEnd, StagedExtraction, StagedRelation};
 use crate::snapshot::Snapshot;
 use hedgerow_format::Key;
 use rayon::prelude::*;
@@ -140,10 +140,30 @@ impl Hasher {
             self.numbers(&numbers);
         }
     }
+
+    fn edge_lists(&mut self, lists: &[StagedEdgeList]) {
+        let mut lists: Vec<_> = lists.iter().collect();
+        lists.sort_by_key(|list| &list.predicate);
+        self.count(lists.len());
+        for list in lists {
+            self.texts(&[&list.predicate]);
+            self.count(list.nodes.len());
+            for StagedEnd { name, kind, .. } in &list.nodes {
+                self.texts(&[name, kind]);
+            }
+            self.numbers(&list.offsets);
+            self.numbers(&list.targets);
+            self.count(list.weights.len());
+            for weight in &list.weights {
+                self.numbers(&[weight.to_bits()]);
+            }
+        }
+    }
 }
 
 fn hash(document: &StagedDocument) -> [u8; 32] {
-    let StagedDocument { name, fingerprint, title, source, media_type, metadata, text, chunks, relations } = document;
+    let StagedDocument { name, fingerprint, title, source, media_type, metadata, text, chunks, relations, edge_lists } =
+        document;
     let mut hasher = Hasher::default();
     hasher.texts(&[name, title, source, media_type, metadata, text]);
     hasher.bytes(fingerprint);
@@ -152,5 +172,6 @@ fn hash(document: &StagedDocument) -> [u8; 32] {
         hasher.chunk(chunk);
     }
     hasher.relations(relations);
+    hasher.edge_lists(edge_lists);
     *hasher.0.finalize().as_bytes()
 }

@@ -3,6 +3,7 @@
 mod bounded;
 mod extractions;
 mod fingerprint;
+mod lists;
 mod open;
 mod restage;
 mod runs;
@@ -18,11 +19,12 @@ pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;
 use crate::index::edges::EdgeRules;
+use crate::index::graph::rules::CommunityRules;
 use crate::planted::{Planted, planted};
-use crate::projection::{Edges, Links};
+use crate::projection::{Communities, Edges, Links};
 use crate::segment::{Segment, SpaceView};
 use hedgerow_format::file::FileKind;
-use hedgerow_format::manifest::Manifest;
+use hedgerow_format::manifest::{Manifest, ProjectionEntry};
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -41,6 +43,7 @@ pub struct Snapshot {
     segments: Vec<Arc<Segment>>,
     links: Option<Arc<Links>>,
     edges: Vec<Arc<Edges>>,
+    communities: Option<Arc<Communities>>,
     dead_documents: RoaringBitmap,
     dead_chunks: RoaringBitmap,
     /// By space: chunks whose vectors in segments before the position no longer count.
@@ -109,6 +112,11 @@ impl Snapshot {
         self.edges.iter().filter(|edges| edges.check().is_ok())
     }
 
+    /// The communities projection, unless it is missing or damaged. Checks all of it at the first call.
+    pub(crate) fn communities(&self) -> Option<&Arc<Communities>> {
+        self.communities.as_ref().filter(|communities| communities.check().is_ok())
+    }
+
     /// Projections that could not be opened; answers are incomplete without them.
     #[must_use]
     pub fn faults(&self) -> &Faults {
@@ -134,12 +142,12 @@ impl Snapshot {
             }
             None => {}
         }
-        for edges in &self.edges {
-            let entry = edges.entry();
-            let said = edges.check().map_or_else(
-                |damage| Some(damaged(damage)),
-                |()| behind("the edges projection", entry.facts, entry.chunks_end),
-            );
+        let edges = self.edges.iter().map(|edges| (edges.check(), edges.entry(), "the edges projection"));
+        let communities =
+            self.communities.iter().map(|made| (made.check(), made.entry(), "the communities projection"));
+        for (check, entry, name) in edges.chain(communities) {
+            let said =
+                check.map_or_else(|damage| Some(damaged(damage)), |()| behind(name, entry.facts, entry.chunks_end));
             // Those of all kinds and spaces are mostly behind together.
             lacks.extend(said.filter(|said| !lacks.contains(said)));
         }
@@ -151,6 +159,15 @@ impl Snapshot {
     pub fn edge_rules(&self) -> BTreeMap<String, EdgeRules> {
         let edges = self.manifest.projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
         edges.map(|entry| (entry.space.clone(), EdgeRules::of(&entry.settings))).collect()
+    }
+
+    /// How communities are found, where there are any; as nobody chose where their file cannot be read.
+    #[must_use]
+    pub fn community_rules(&self) -> Option<CommunityRules> {
+        let is_ours = |entry: &&ProjectionEntry| entry.kind == FileKind::Communities.number();
+        self.manifest.projections.iter().find(is_ours)?;
+        let settings = self.communities().and_then(|communities| communities.settings().ok());
+        Some(settings.map_or_else(CommunityRules::default, |row| CommunityRules::of(&row)))
     }
 
     /// Features of its files that a writer must know and this program does not.
@@ -210,7 +227,11 @@ impl Snapshot {
     /// # Errors
     /// [`Damage`].
     pub fn find_document(&self, name: &str) -> Result<Option<DocumentView<'_>>, Damage> {
-        let key = Key::of_document(name);
+        self.document_with_key(Key::of_document(name))
+    }
+
+    /// The live document with a key.
+    pub(crate) fn document_with_key(&self, key: Key) -> Result<Option<DocumentView<'_>>, Damage> {
         for segment in self.segments.iter().rev() {
             if let Some(id) = segment.find_document(key)?.filter(|id| self.is_live_document(*id)) {
                 return DocumentView::of(segment, id).map(Some);
@@ -280,7 +301,7 @@ impl Snapshot {
         Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
     }
 
-    /// Rows of a segment that no longer count, and all of its rows: documents, chunks, vectors and extractions. Reads the
+    /// Rows of a segment that no longer count, and all of its rows: documents, chunks, vectors, extractions, edges of lists. Reads the
     /// chunk ids of its vectors where vectors were replaced.
     pub(crate) fn dead_rows(&self, position: usize) -> Result<(u64, u64), Damage> {
         let Some(segment) = self.segments.get(position) else { return Ok((0, 0)) };
@@ -302,6 +323,12 @@ impl Snapshot {
         }
         rows += segment.extractions()? as u64;
         dead += self.replaced_extractions(segment);
+        for found in segment.edge_lists()? {
+            let (document, list) = found?;
+            let edges = list.targets.len() as u64;
+            rows += edges;
+            dead += if self.is_live_document(document) { 0 } else { edges };
+        }
         Ok((dead, rows))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Damage, OpenError};
 use crate::manifest;
-use crate::projection::{Edges, Links, Opened};
+use crate::projection::{Communities, Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::{REFRESH, Snapshot};
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs};
@@ -89,6 +89,7 @@ impl Snapshot {
             segments,
             links: None,
             edges: Vec::new(),
+            communities: None,
             dead_documents: RoaringBitmap::new(),
             dead_chunks: RoaringBitmap::new(),
             dead_vectors: BTreeMap::new(),
@@ -119,6 +120,8 @@ impl Snapshot {
                 links.verify()?;
             } else if let Some(edges) = self.edges.iter().find(|edges| edges.entry() == entry) {
                 edges.verify()?;
+            } else if let Some(found) = self.communities.iter().find(|found| found.entry() == entry) {
+                found.verify()?;
             } else {
                 let file = format!("projection {}", entry.file.number);
                 return Err(Damage { file, source: FormatError::Hash { what: "the projection", offset: 0 } });
@@ -131,6 +134,7 @@ impl Snapshot {
     pub(crate) fn distrust_unsound_projections(&self) {
         self.links.iter().for_each(|links| drop(links.verify()));
         self.edges.iter().for_each(|edges| drop(edges.verify()));
+        self.communities.iter().for_each(|communities| drop(communities.verify()));
     }
 
     /// Gathers what is dead: what the tombstones of all segments name, the chunks of that, and every id that has no row,
@@ -163,6 +167,7 @@ impl Snapshot {
         for entry in self.manifest.projections.clone() {
             let opened = match FileKind::from_number(entry.kind) {
                 Some(FileKind::Edges) => self.open_edges(disk, &entry, before),
+                Some(FileKind::Communities) => self.open_communities(disk, &entry, before),
                 _ => self.open_links(disk, &entry, before),
             };
             let reason = match opened {
@@ -183,6 +188,20 @@ impl Snapshot {
         self.links = Some(match known {
             Some(known) => Arc::clone(known),
             None => Arc::new(Links::new(Opened::open(disk, self.manifest.store, entry)?)),
+        });
+        Ok(())
+    }
+
+    fn open_communities(
+        &mut self,
+        disk: &dyn Vfs,
+        entry: &ProjectionEntry,
+        before: Option<&Self>,
+    ) -> Result<(), FileFault> {
+        let known = before.and_then(|before| before.communities.as_ref()).filter(|known| known.entry() == entry);
+        self.communities = Some(match known {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(Communities::new(Opened::open(disk, self.manifest.store, entry)?)),
         });
         Ok(())
     }

@@ -3,11 +3,11 @@
 use crate::error::Damage;
 use crate::segment::{
     Numbered, Overlay, OverlayExtraction, OverlayRelation, OverlayVector, Segment, StagedChunk, StagedDocument,
-    StagedEnd, StagedMention, StagedRelation, StagedVector,
+    StagedEdgeList, StagedEnd, StagedMention, StagedRelation, StagedVector,
 };
 use crate::snapshot::Snapshot;
 use crate::snapshot::extractions::{end, relation};
-use hedgerow_format::segment::{DocumentRow, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow};
+use hedgerow_format::segment::{DocumentRow, EdgeListView, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow};
 use hedgerow_format::{ChunkId, ChunkSlot, DocumentId};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
@@ -247,8 +247,23 @@ fn document(
         text: text.to_owned(),
         chunks,
         relations: Vec::new(),
+        edge_lists: edge_lists(segment, id)?,
     };
     Ok(Numbered { id, first_chunk: ChunkId(ids.start), document })
+}
+
+/// The edge lists of a document.
+fn edge_lists(segment: &Segment, id: DocumentId) -> Result<Vec<StagedEdgeList>, Damage> {
+    let staged = |list: EdgeListView<'_>| -> Result<StagedEdgeList, Damage> {
+        Ok(StagedEdgeList {
+            predicate: list.predicate.to_owned(),
+            nodes: list.nodes.iter().map(|spelling| end(segment, spelling)).collect::<Result<_, _>>()?,
+            offsets: list.offsets.iter().collect(),
+            targets: list.targets.iter().collect(),
+            weights: list.weights.iter().collect(),
+        })
+    };
+    segment.edge_lists_of(id)?.map(|found| staged(found?.1)).collect()
 }
 
 impl Numbered {

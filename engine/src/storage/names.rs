@@ -91,7 +91,9 @@ impl FileName {
     pub fn folder(&self) -> Folder {
         match self {
             Self::Numbered { kind: FileKind::Segment, .. } => Folder::Segments,
-            Self::Numbered { kind: FileKind::Links | FileKind::Edges, .. } => Folder::Projections,
+            Self::Numbered { kind: FileKind::Links | FileKind::Edges | FileKind::Communities, .. } => {
+                Folder::Projections
+            }
             Self::Numbered { kind: FileKind::Manifest, .. } => Folder::Manifests,
             _ => Folder::Root,
         }
@@ -126,8 +128,7 @@ impl FileName {
         }
         let (stem, ending) = name.split_once('.')?;
         let (number, random) = stem.split_once('-')?;
-        let kinds = [FileKind::Segment, FileKind::Links, FileKind::Edges, FileKind::Manifest];
-        let kind = kinds.into_iter().find(|kind| extension(*kind) == ending)?;
+        let kind = FileKind::ALL.into_iter().find(|kind| extension(*kind) == ending)?;
         let parsed = Self::Numbered { kind, number: hex(number)?, random: hex(random)? };
         (parsed.folder() == folder).then_some(parsed)
     }
@@ -148,6 +149,7 @@ fn extension(kind: FileKind) -> &'static str {
         FileKind::Links => "links.prj",
         FileKind::Edges => "edges.prj",
         FileKind::Manifest => "man",
+        FileKind::Communities => "communities.prj",
     }
 }
 

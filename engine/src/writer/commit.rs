@@ -4,7 +4,7 @@ use crate::catalog::State;
 use crate::error::{CommitError, StorageError};
 use crate::manifest;
 use crate::planted::{Planted, planted};
-use crate::projection::{EdgesData, LinksData, build_edges, build_links};
+use crate::projection::{CommunitiesData, EdgesData, LinksData, build_communities, build_edges, build_links};
 use crate::segment::{Content, build};
 use crate::snapshot::Snapshot;
 use crate::storage::{Env, FileFault, FileName, Folder, Vfs, WriteFault, at, at_folder, write_file};
@@ -52,12 +52,15 @@ pub enum Projected {
     Links(Box<LinksData>),
     /// Similarity edges of a space, one a kind of pairs that it has; all of one space and with one set of settings.
     Edges(Vec<EdgesData>),
+    /// Communities of entities with their reports.
+    Communities(Box<CommunitiesData>),
 }
 
 /// What goes into one file.
 enum Part<'p> {
     Links(&'p LinksData),
     Edges(&'p EdgesData),
+    Communities(&'p CommunitiesData),
 }
 
 impl Projected {
@@ -65,6 +68,7 @@ impl Projected {
         match self {
             Self::Links(data) => vec![Part::Links(data)],
             Self::Edges(kinds) => kinds.iter().map(Part::Edges).collect(),
+            Self::Communities(data) => vec![Part::Communities(data)],
         }
     }
 }
@@ -129,6 +133,7 @@ impl Writer {
             let written = write_file(&*env.disk, identity, |out| match part {
                 Part::Links(data) => build_links(out, identity, data),
                 Part::Edges(data) => build_edges(out, identity, data),
+                Part::Communities(data) => build_communities(out, identity, data),
             });
             let file = match written {
                 Ok(file) => file,
@@ -269,10 +274,15 @@ pub(super) fn remove(disk: &dyn Vfs, name: &FileName) -> Result<(), StorageError
 
 /// What the manifest will say of a projection, its file apart. Those of the same kind and space are its predecessors.
 fn entry_for(part: &Part<'_>, facts: u64) -> ProjectionEntry {
+    let whole = |kind: FileKind, chunks_end| ProjectionEntry {
+        kind: kind.number(),
+        chunks_end,
+        facts,
+        ..ProjectionEntry::default()
+    };
     match part {
-        Part::Links(data) => {
-            ProjectionEntry { kind: FileKind::Links.number(), chunks_end: data.chunks_end, facts, ..Default::default() }
-        }
+        Part::Links(data) => whole(FileKind::Links, data.chunks_end),
+        Part::Communities(data) => whole(FileKind::Communities, data.chunks_end),
         Part::Edges(data) => ProjectionEntry {
             kind: FileKind::Edges.number(),
             chunks_end: data.chunks_end,

@@ -9,6 +9,9 @@ pub const NO_CHUNK: u32 = u32::MAX;
 /// In an [`EvidenceRow`]: the source is part of no extraction.
 pub const NO_EXTRACTION: u32 = u32::MAX;
 
+/// In an [`EdgeListRow`]: all edges of the list weigh 1.
+pub const NO_WEIGHTS: u32 = u32::MAX;
+
 /// How an entity comes to stand in a chunk's mentions.
 pub mod mention_flags {
     /// At least one occurrence that is surely a name.
@@ -146,6 +149,20 @@ record! {
     DeadExtractionRow: 12 bytes {
         0 extractor: TextRef = "Name of the extractor.";
         8 chunk: u32 = "Id of the chunk.";
+    }
+}
+
+record! {
+    /// A graph of named nodes that a document states as a whole: its edges of one label.
+    EdgeListRow: 36 bytes {
+        0 document: u32 = "Slot of the document.";
+        4 predicate: TextRef = "Label of its edges; not empty.";
+        12 first_node: u32 = "First of its nodes in `list nodes`.";
+        16 nodes: u32 = "Number of its nodes, at least 1.";
+        20 first_offset: u32 = "First of its offsets in `list offsets`, of which it has one more than nodes.";
+        24 first_edge: u32 = "First of its edges in `list targets`.";
+        28 edges: u32 = "Number of its edges, at least 1.";
+        32 first_weight: u32 = "First of its weights in `list weights`, or 4,294,967,295 where all edges weigh 1.";
     }
 }
 

@@ -5,7 +5,7 @@ use crate::section::{SectionKind, Sections};
 use crate::segment::{
     ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
     MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SegmentShape, SpaceRow, SpellingRow, TermRow, Terms,
-    ids, mention_flags,
+    ids, lists, mention_flags,
 };
 use crate::text::{TEXT_BLOCK_BYTES, TextBlock, TextView};
 use crate::{FormatError, Rows, TextRef, limits};
@@ -22,7 +22,7 @@ pub fn validate<S: Sections>(segment: &S, shape: SegmentShape) -> Result<(), For
 }
 
 /// What is wrong with each group of sections: documents and chunks, ids, text, mentions, relations, extractions, terms,
-/// vectors, tombstones.
+/// vectors, tombstones, edge lists.
 /// The first finding of each group, so that damage in one does not hide what is wrong with another.
 pub fn findings<S: Sections>(segment: &S, shape: SegmentShape) -> Vec<FormatError> {
     checks().into_iter().filter_map(|check| check(segment, shape).err()).collect()
@@ -30,9 +30,10 @@ pub fn findings<S: Sections>(segment: &S, shape: SegmentShape) -> Vec<FormatErro
 
 type Check<S> = fn(&S, SegmentShape) -> Result<(), FormatError>;
 
-fn checks<S: Sections>() -> [Check<S>; 9] {
+fn checks<S: Sections>() -> [Check<S>; 10] {
     let (ids, text): (Check<S>, Check<S>) = (ids::validate, |file, _| text(file));
-    [documents_and_chunks, ids, text, entities_and_mentions, relations, extractions, terms, vectors, tombstones]
+    let lists: Check<S> = |file, _| lists::validate(file);
+    [documents_and_chunks, ids, text, entities_and_mentions, relations, extractions, terms, vectors, tombstones, lists]
 }
 
 fn broken(section: SectionKind, rule: &'static str, row: usize) -> FormatError {

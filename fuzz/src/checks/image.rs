@@ -1,14 +1,18 @@
 //! Two small stores in memory, taken apart into sections and put together again with checksums that are right.
 
 use crate::checks::sections::{Sectioned, built};
-use hedgerow::{Batch, Document, EdgeRules, Env, FileName, GivenChunk, Merging, Quiet, Store, Target, Vfs, triple};
-use hedgerow_durability::{Disk, PIPELINE, State, document, unit_vector};
+use hedgerow::{
+    Batch, CommunityRules, Document, EdgeRules, Env, Extractive, FileName, GivenChunk, Merging, Quiet, StagedDocument,
+    StagedEdge, StagedEdgeList, StagedEnd, Store, Target, Vfs, triple,
+};
+use hedgerow_durability::{Disk, Letters, PIPELINE, State, document, unit_vector};
 use hedgerow_format::file::{FileIdentity, FileKind, Whole};
 use hedgerow_format::head::Head;
 use hedgerow_format::manifest::Manifest;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::SegmentShape;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// A store: its manifest, its files and its catalog.
@@ -148,7 +152,9 @@ fn life(behind: bool) -> State {
     for (key, text) in TEXTS {
         commit(&store, vec![rich(key, text)], &[], |_| ());
     }
-    commit(&store, vec![document("b", "Carol met Alice in Dover.")], &["f"], |_| ());
+    commit(&store, vec![document("b", "Carol met Alice in Dover.")], &["f"], |batch| {
+        batch.put(graph("graph"));
+    });
     store.compact(&Quiet).expect("the disk is sound");
     commit(&store, vec![document("g", "Bridge owns Zoe.")], &["d"], |batch| {
         let at = |document: &str, chunk| Target { document: document.into(), chunk };
@@ -158,16 +164,31 @@ fn life(behind: bool) -> State {
         let other = hedgerow::StagedVector { space: "other".into(), ..unit_vector(&[0.6, 0.8]) };
         batch.set_vector(at("c", Some(0)), other);
         batch.set_vector(at("a", Some(0)), unit_vector(&[0.6, 0.8]));
+        batch.put(graph("later graph"));
     });
     store.refresh(&Quiet).expect("the disk is sound");
     for space in ["letters", "other"] {
         store.build_edges(space, &EdgeRules::new(30_000, 3), &Quiet).expect("the space is there");
     }
+    let rules = CommunityRules { members_max: 3, ..CommunityRules::default() };
+    store.build_communities(&rules, &Extractive, Some(&Letters), &Quiet).expect("the disk is sound");
     if behind {
         commit(&store, vec![document("h", "Ely owns Alice."), document("a", "Alice owns nothing.")], &["e"], |_| ());
     }
     drop(store);
     disk.now()
+}
+
+/// A document that states a graph with two labels, of which one has weights.
+fn graph(key: &str) -> StagedDocument {
+    let nodes = ["Alice", "Mill", "ely", "Quay"].map(|name| StagedEnd::new(name, "place").expect("it is a name"));
+    let edge = |(subject, object, weight)| StagedEdge { subject, object, weight };
+    let edges = BTreeMap::from([
+        ("leads to".to_owned(), [(0, 1, 1.0), (2, 1, 1.0), (1, 1, 1.0), (0, 3, 1.0)].map(edge).to_vec()),
+        ("near".to_owned(), [(3, 0, 0.5), (2, 3, 2.0)].map(edge).to_vec()),
+    ]);
+    let edge_lists = StagedEdgeList::of_graph(nodes.into(), edges).expect("the graph is sound");
+    StagedDocument { edge_lists, ..StagedDocument::textless(key, [9; 16]) }
 }
 
 fn rich(key: &str, text: &str) -> Document {

@@ -1,21 +1,24 @@
-//! What people import, of any bytes: text of any encoding, Markdown, JSON lines, triples, matrices.
+//! What people import, of any bytes: text of any encoding, Markdown, JSON lines, triples, edges, matrices.
 
 use hedgerow_cli::command::text_document;
 use hedgerow_cli::read::document::Format;
+use hedgerow_cli::read::edges::{Columns, edge_from_line};
 use hedgerow_cli::read::folder::FileKind;
 use hedgerow_cli::read::lines::{Lines, document_from_json, triple_from_json};
-use hedgerow_cli::read::npy::Matrix;
+use hedgerow_cli::read::npy::{Matrix, Pairs};
 use hedgerow_cli::read::text;
 use std::path::Path;
 
 /// Every reader answers or says why not, and takes no more memory than the bytes bear out.
 pub fn check(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    match kind % 4 {
+    match kind % 6 {
         0 => documents(bytes),
         1 => triples(bytes),
         2 => matrix(bytes),
-        _ => file(bytes),
+        3 => file(bytes),
+        4 => edges(bytes),
+        _ => pairs(bytes),
     }
 }
 
@@ -57,6 +60,25 @@ fn matrix(bytes: &[u8]) {
     assert!(found.iter().all(|row| row.len() == columns), "as many columns as the header says");
 }
 
+fn edges(bytes: &[u8]) {
+    for line in Lines::new(bytes).flatten() {
+        for columns in [Columns::So, Columns::Sow, Columns::Spo, Columns::Spow] {
+            let Ok(record) = edge_from_line(&line.text, columns) else { continue };
+            assert!(record.weight.is_finite() && record.weight > 0.0, "a weight is above zero");
+            assert!(!record.subject.is_empty() && !record.object.is_empty(), "an edge has two ends");
+            assert_eq!(record.predicate.is_some(), columns.has_predicate(), "a label stands where there is a column");
+            assert!(Columns::of(&line.text, !columns.has_predicate()).is_some(), "what is read has columns");
+        }
+    }
+}
+
+fn pairs(bytes: &[u8]) {
+    let Ok(pairs) = Pairs::read(Path::new("x.npy"), bytes, bytes.len() as u64) else { return };
+    let rows = pairs.row_count();
+    let found: Vec<[i128; 2]> = pairs.collect::<Result<_, _>>().expect("the length was checked");
+    assert_eq!(found.len() as u64, rows, "as many rows as the header says");
+}
+
 fn file(bytes: &[u8]) {
     let Ok(text) = text::decode(bytes) else { return };
     assert!(!text.trim().is_empty(), "what is read is text");
@@ -85,5 +107,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         b"\x03Title\n=====\n\ntext\n```\n# code\n```\n# Late #\nmore".to_vec(),
         b"\x03\xff\xfea\0b\0".to_vec(),
         b"\x03caf\xe9 \x93quoted\x94".to_vec(),
+        b"\x04# a comment\nAda\tknows\tBob\t0.5\nAda\tBob\t2\nAda\tBob\n".to_vec(),
+        [b"\x05", &npy("<u4", "1, 2", &[1, 0, 0, 0, 2, 0, 0, 0])[1..]].concat(),
+        [b"\x05", &npy("<i8", "1, 2", &[255; 16])[1..]].concat(),
     ]
 }

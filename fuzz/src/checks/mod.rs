@@ -7,7 +7,7 @@ mod edits;
 mod filter;
 mod head;
 mod header;
-mod image;
+pub mod image;
 mod importers;
 mod input;
 mod manifest;

@@ -130,6 +130,7 @@ impl Beside {
         // A step that failed may have made edges all the same; those that were acknowledged are not forgotten.
         let edges = !read.edge_rules().is_empty();
         assert!(edges || !self.edges, "edges that were made are gone");
+        assert!(read.community_rules().is_some() || !self.edges, "communities that were found are gone");
         compare(&read, &self.model, edges).unwrap_or_else(|difference| panic!("{difference}"));
     }
 }

@@ -5,14 +5,15 @@ use crate::checks::input::Input;
 use crate::checks::segment_reader;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Whole};
 use hedgerow_format::projection::{
-    EdgeReportRow, EdgeRow, EdgeSignalRow, EdgeSpare, LinkEntityRow, LinkLeadRow, LinkWords, validate_edges,
-    validate_links,
+    CommunityReportRow, CommunityRow, CommunitySettingsRow, EdgeReportRow, EdgeRow, EdgeSignalRow, EdgeSpare,
+    LinkEntityRow, LinkLeadRow, LinkPredicateRow, LinkWords, NO_PARENT, ReportCitationRow, validate_communities,
+    validate_edges, validate_links,
 };
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{self, SegmentShape};
 use hedgerow_format::{FormatError, TextRef, U32s};
 
-const KINDS: [FileKind; 3] = [FileKind::Segment, FileKind::Links, FileKind::Edges];
+const KINDS: [FileKind; 4] = [FileKind::Segment, FileKind::Links, FileKind::Edges, FileKind::Communities];
 
 /// An input: a file's kind, what the manifest says of it, and its sections.
 #[derive(Clone, Debug)]
@@ -105,6 +106,7 @@ pub fn check(bytes: &[u8]) {
     let (valid, read) = match input.kind {
         FileKind::Segment => (segment::validate(&whole, input.shape), segment_reader::read(&whole, input.shape)),
         FileKind::Links => (validate_links(&whole, input.shape.chunks), read_links(&whole, input.shape.chunks)),
+        FileKind::Communities => (validate_communities(&whole), read_communities(&whole)),
         _ => (validate_edges(&whole, input.shape.chunks), read_edges(&whole, input.shape.chunks)),
     };
     if valid.is_ok() {
@@ -139,6 +141,19 @@ fn read_links(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     ] {
         rows(file.u32s(offsets).map_err(said)?, file.u32s(targets).map_err(said)?, count, below)?;
     }
+    let labels = file.rows::<LinkPredicateRow>(SectionKind::LinkPredicates).map_err(said)?;
+    labels.iter().try_for_each(|label| file.string(label.name).map(|_| ())).map_err(said)?;
+    for [offsets, targets, predicates, weights] in RELATIONS {
+        let targets = file.u32s(targets).map_err(said)?;
+        rows(file.u32s(offsets).map_err(said)?, targets, entities, entities)?;
+        let [predicates, weights] = [file.u32s(predicates).map_err(said)?, file.u32s(weights).map_err(said)?];
+        let labelled = predicates.iter().all(|label| (label as usize) < labels.len());
+        let weighed = weights.iter().all(|bits| f32::from_bits(bits) > 0.0);
+        let beside = [predicates, weights].iter().all(|beside| beside.is_empty() || beside.len() == targets.len());
+        if !labelled || !weighed || !beside || (labels.is_empty() && !targets.is_empty()) {
+            return Err("a relation has no label or no weight".into());
+        }
+    }
     let words = LinkWords::of(file).map_err(said)?;
     for row in 0..words.len() {
         let (word, counts) = words.get(row).ok_or_else(|| format!("word {row} is outside"))?;
@@ -149,6 +164,52 @@ fn read_links(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     }
     let leads = file.rows::<LinkLeadRow>(SectionKind::LinkLeads).map_err(said)?;
     if leads.iter().any(|lead| lead.chunk as usize >= chunks) { Err("a lead of no chunk".into()) } else { Ok(()) }
+}
+
+/// The sections of relations in each direction.
+const RELATIONS: [[SectionKind; 4]; 2] = [
+    [
+        SectionKind::LinkRelationOffsets,
+        SectionKind::LinkRelations,
+        SectionKind::LinkRelationPredicates,
+        SectionKind::LinkRelationWeights,
+    ],
+    [
+        SectionKind::LinkRelatingOffsets,
+        SectionKind::LinkRelating,
+        SectionKind::LinkRelatingPredicates,
+        SectionKind::LinkRelatingWeights,
+    ],
+];
+
+fn read_communities(file: &Whole<'_>) -> Result<(), String> {
+    let said = |error: FormatError| error.to_string();
+    let settings = file.rows::<CommunitySettingsRow>(SectionKind::CommunitySettings).map_err(said)?.get(0);
+    let settings = settings.ok_or("there are no settings")?;
+    let communities = file.rows::<CommunityRow>(SectionKind::Communities).map_err(said)?;
+    let reports = file.rows::<CommunityReportRow>(SectionKind::CommunityReports).map_err(said)?;
+    let citations = file.rows::<ReportCitationRow>(SectionKind::ReportCitations).map_err(said)?.len();
+    let members = file.section(SectionKind::CommunityMembers).map_err(said)?.len() / 16;
+    for (row, community) in communities.iter().enumerate() {
+        let report = reports.get(row).ok_or("a community has no report")?;
+        for text in [report.title, report.text, report.model, settings.space, settings.model] {
+            file.string(text).map_err(said)?;
+        }
+        let end = u64::from(community.first_member) + u64::from(community.members);
+        let cited = u64::from(report.first_citation) + u64::from(report.citations);
+        let rooted = (community.parent == NO_PARENT) == (community.level == 0);
+        if end > members as u64 || cited > citations as u64 || !rooted {
+            return Err(format!("community {row} names what is not there"));
+        }
+    }
+    let vectors = file.u32s(SectionKind::ReportVectors).map_err(said)?.len();
+    let order = file.u32s(SectionKind::CommunityOrder).map_err(said)?;
+    let sound = order.len() == members && vectors == communities.len() * settings.dimensions as usize;
+    if sound && order.iter().all(|place| (place as usize) < members) {
+        Ok(())
+    } else {
+        Err("members or vectors are not those of the communities".into())
+    }
 }
 
 fn read_edges(file: &Whole<'_>, chunks: u32) -> Result<(), String> {

@@ -3,8 +3,9 @@
 use hedgerow_format::file::Whole;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
-    self, ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, ExtractedRow, ExtractionRow,
-    MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SegmentShape, SpaceRow, SpellingRow, Terms,
+    self, ChunkRow, DeadExtractionRow, DeadVectorRow, DocumentRow, EdgeLists, EntityRow, EvidenceRow, ExtractedRow,
+    ExtractionRow, MentionRow, NO_CHUNK, NO_EXTRACTION, RangeRow, RelationRow, SegmentShape, SpaceRow, SpellingRow,
+    Terms,
 };
 use hedgerow_format::text::TextView;
 use hedgerow_format::{FormatError, Record, Rows, TextRef};
@@ -14,7 +15,7 @@ type Part = fn(&Whole<'_>, SegmentShape) -> Result<(), Unread>;
 
 /// Reads everything; an error says what cannot be read.
 pub fn read(file: &Whole<'_>, shape: SegmentShape) -> Result<(), String> {
-    let parts: [Part; 8] = [documents, ids, entities, relations, extractions, terms, vectors, dead];
+    let parts: [Part; 9] = [documents, ids, entities, relations, extractions, terms, vectors, dead, lists];
     // Each is read, whatever the ones before say.
     let read: Vec<Result<(), Unread>> = parts.iter().map(|part| part(file, shape)).collect();
     read.into_iter().collect::<Result<(), Unread>>().map_err(|Unread(reason)| reason)
@@ -159,6 +160,33 @@ fn relations(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
         there((seen == rows.len()).then_some(()), "a relation by its entity")?;
     }
     Ok(())
+}
+
+fn lists(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
+    let lists = EdgeLists::of(file)?;
+    let mut seen = 0;
+    for row in 0..lists.len() {
+        let list = lists.get(row)?;
+        there((list.document < shape.documents as usize).then_some(()), "the document of an edge list")?;
+        assert!(lists.of_document(list.document).len() <= lists.len(), "a document has no more lists than there are");
+        let mut edges = 0;
+        for node in 0..list.nodes.len() {
+            let entity = there(list.entity(node), "the entity of a node")?;
+            there((list.node_of(entity) == Some(node)).then_some(()), "a node by its entity")?;
+            for edge in list.edges_from(node) {
+                let target = there(list.targets.get(edge), "an edge")?;
+                there(list.entity(target as usize), "the entity that an edge leads to")?;
+                there((list.source_of(edge) == node).then_some(()), "the node that an edge starts from")?;
+                let weight = list.weight(edge);
+                there((weight.is_finite() && weight > 0.0).then_some(()), "the weight of an edge")?;
+                edges += 1;
+            }
+        }
+        there((edges == list.targets.len()).then_some(()), "an edge by its node")?;
+        seen += edges;
+    }
+    let edges = file.u32s(SectionKind::ListTargets)?.len();
+    there((seen == edges).then_some(()), "the list of an edge")
 }
 
 fn terms(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {

@@ -23,7 +23,7 @@ Examples:
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
-    /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
+    /// doc:KEY, chunk:KEY#N, entity:NAME, community:ID, or a bare key
     key: String,
     /// Edges between the start and the farthest node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=16))]

@@ -53,7 +53,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
             let first = match find(store, key)? {
                 Node::Chunk(chunk) => Some(chunk),
                 Node::Document(id) => store.document(id)?.chunks().next(),
-                Node::Entity(_) => None,
+                Node::Entity(_) | Node::Community(_) => None,
             };
             first.ok_or_else(|| Failure::Usage(format!("{key} is no chunk; a chunk is KEY#N, counted from 0")))
         };

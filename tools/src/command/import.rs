@@ -1,5 +1,7 @@
-//! `hedgerow import`: documents, triples and vectors that are already made, in batches that are acknowledged one by one.
+//! `hedgerow import`: documents, triples, edges and vectors that are already made, in batches that are acknowledged one by one.
 
+mod asserted;
+mod edges;
 mod overlay;
 mod triples;
 mod vectors;
@@ -14,6 +16,7 @@ use hedgerow::{Chunking, Embed, Store};
 use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
+use crate::command::import::edges::EdgesTally;
 use crate::command::import::overlay::{Kind, Overlay, OverlayTally};
 use crate::command::import::vectors::VectorFiles;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
@@ -24,10 +27,10 @@ use crate::failure::{Failure, Outcome};
 use crate::read::lines::Lines;
 use crate::session::{Progress, Session};
 
-/// Put records into a store, which is made if it is not there: documents, triples, vectors
+/// Put records into a store, which is made if it is not there: documents, triples, edges, vectors
 #[derive(Debug, clap::Args)]
 #[command(
-    group = ArgGroup::new("input").required(true).multiple(true).args(["documents", "triples", "vectors"]),
+    group = ArgGroup::new("input").required(true).multiple(true).args(["documents", "triples", "edges", "vectors"]),
     after_help = "\
 Documents are {\"key\" or \"id\", \"title\", \"text\", \"metadata\", \"chunks\"?: [{\"text\", \"metadata\"}]}, one a line; \
 other fields become metadata. Each is one chunk, unless it brings chunks or --chunk is given, or another option that begins so.
@@ -37,14 +40,21 @@ Triples are {\"subject\", \"predicate\", \"object\", \"chunk\"? or \"document\"?
 its first chunk. Triples with neither belong to a document without text, import:HASH, named by the file's BLAKE3: \
 importing the file again changes nothing, and `rm` of that document removes them.
 
+Edges are a directed graph that the file as a whole states, so they take few bytes. Either lines of names between tabs: \
+subject and object, with a label between them or one from --predicate, and a weight as the last column if there is one. Or a \
+matrix of integers in .npy with two columns, subject and object, whose nodes are called by line N + 1 of --names or else by \
+their numbers. Lines that begin with `# ` are passed over. Edges that are there more than once become one with the sum of \
+their weights. They belong to a document without text, import:HASH, as triples do.
+
 Vectors are a matrix in .npy: f32 or f16, little-endian, C order. Line N of --ids is the key of the document or chunk \
 of row N; a blank line passes over its row, and the matrix may have more rows than there are lines. A document must \
 have exactly one chunk.
 
-Documents come first, then triples, then vectors. A line is printed as soon as a batch is durable.
+Documents come first, then triples, edges and vectors. A line is printed as soon as a batch is durable.
 
 Examples:
   hedgerow import wiki.hedgerow --documents passages.jsonl
+  hedgerow import web.hedgerow --edges links.npy --predicate \"links to\" --names pages.txt
   hedgerow import wiki.hedgerow --vectors v.npy --ids keys.txt --space minilm --model MiniLM-L6"
 )]
 pub struct Args {
@@ -56,6 +66,8 @@ pub struct Args {
     /// Relations between entities, one JSON object a line
     #[arg(long, value_name = "F.jsonl")]
     triples: Option<PathBuf>,
+    #[command(flatten)]
+    edges: edges::EdgeArgs,
     /// Vectors, one a row
     #[arg(long, value_name = "F.npy", requires = "ids")]
     vectors: Option<PathBuf>,
@@ -93,6 +105,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     // All input is opened before the store is touched.
     let documents = args.documents.as_deref().map(Input::open).transpose()?;
     let triples = args.triples.as_deref().map(Input::open).transpose()?;
+    let edges = args.edges.open()?;
     let vectors = args.vectors.as_deref().zip(args.ids.as_deref());
     let vectors = vectors.map(|(matrix, ids)| VectorFiles::open(matrix, ids)).transpose()?;
     let embedder = if documents.is_some() { args.embedder.load()? } else { None };
@@ -107,6 +120,9 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     }
     if let Some(input) = triples {
         summary.triples = Some(triples::import(&run.overlay(Kind::Triples), input, &mut rejections)?);
+    }
+    if let Some(files) = edges {
+        summary.edges = Some(edges::import(&run, files, &mut rejections)?);
     }
     if let Some((files, space)) = vectors.zip(space) {
         summary.vectors = Some(vectors::import(&run.overlay(Kind::Vectors), files, &space, &mut rejections)?);
@@ -148,6 +164,8 @@ struct Committed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     triples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    edges: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     vectors: Option<u64>,
     total: u64,
     last: &'a str,
@@ -159,6 +177,7 @@ impl Committed<'_> {
         let counts = [
             (self.documents, ["document", "documents"]),
             (self.triples, ["triple", "triples"]),
+            (self.edges, ["edge", "edges"]),
             (self.vectors, ["vector", "vectors"]),
         ];
         let counted = counts.iter().find_map(|(count, words)| Some(((*count)?, *words)));
@@ -179,6 +198,7 @@ struct Summary {
     generation: u64,
     documents: Option<Tally>,
     triples: Option<OverlayTally>,
+    edges: Option<EdgesTally>,
     vectors: Option<OverlayTally>,
     #[serde(flatten)]
     rejections: Rejections,
@@ -190,11 +210,13 @@ impl Summary {
         if let Some(tally) = &self.documents {
             tally.human(out)?;
         }
-        for (tally, one, many) in [(&self.triples, "triple", "triples"), (&self.vectors, "vector", "vectors")] {
-            if let Some(tally) = tally {
-                writeln!(out, "{}; {} unchanged", counted(tally.added, one, many), grouped(tally.unchanged))?;
-            }
-        }
+        let overlay = |out: &mut dyn Write, tally: &Option<OverlayTally>, one, many| match tally {
+            Some(tally) => writeln!(out, "{}; {} unchanged", counted(tally.added, one, many), grouped(tally.unchanged)),
+            None => Ok(()),
+        };
+        overlay(out, &self.triples, "triple", "triples")?;
+        self.edges.as_ref().map_or(Ok(()), |tally| tally.human(out))?;
+        overlay(out, &self.vectors, "vector", "vectors")?;
         self.rejections.human(out)?;
         writeln!(out, "generation {} after {:.1} s", grouped(self.generation), self.seconds)
     }

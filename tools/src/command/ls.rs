@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hedgerow::{Bounded, Listing};
+use hedgerow::{Bounded, CommunityLine, Listing};
 
 use crate::command::bounds::Bounds;
 use crate::command::render::layout::{Side, Table, byte_size, counted, decimal, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
-/// List documents by key, entities by how often they are mentioned, or relations by subject
+/// List documents by key, entities by how often they are mentioned, relations by subject, or communities by level
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -36,6 +36,7 @@ enum What {
     Documents,
     Entities,
     Relations,
+    Communities,
 }
 
 /// Runs the command.
@@ -50,11 +51,28 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
             What::Documents => store.list_documents(limit)?,
             What::Entities => store.list_entities(limit)?,
             What::Relations => store.list_relations(limit)?,
+            What::Communities => store.list_communities(None, limit)?,
         })
     };
     let listing = args.bounds.run(&snapshot, session, list)?;
     session.print(&listing, |out| human(out, &listing, limit))?;
     Ok(Outcome::Done)
+}
+
+/// Communities in columns.
+pub fn communities(lines: &[CommunityLine]) -> Table {
+    let mut table = Table::new(&[
+        ("id", Side::Left),
+        ("level", Side::Right),
+        ("members", Side::Right),
+        ("rank", Side::Right),
+        ("title", Side::Left),
+    ]);
+    for line in lines {
+        let title = if line.stale { format!("{} (stale)", line.title) } else { line.title.clone() };
+        table.add([line.id.clone(), line.level.to_string(), grouped(line.members), decimal(line.rank, 3), title]);
+    }
+    table
 }
 
 fn human(out: &mut dyn Write, listing: &Listing, limit: usize) -> io::Result<()> {
@@ -104,6 +122,7 @@ fn human(out: &mut dyn Write, listing: &Listing, limit: usize) -> io::Result<()>
             }
             table
         }
+        Listing::Communities(lines) => communities(lines),
     };
     table.print(out, 0)?;
     if table.len() == limit && limit > 0 {

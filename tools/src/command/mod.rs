@@ -6,6 +6,7 @@ mod backup;
 mod bench;
 mod bounds;
 mod chunking;
+mod communities;
 mod compact;
 mod compare;
 mod demo;
@@ -101,6 +102,7 @@ enum Command {
     Import(import::Args),
     Extract(extract::Args),
     Edges(edges::Args),
+    Communities(communities::Args),
     Ask(ask::Args),
     Answer(answer::Args),
     Compare(compare::Args),
@@ -131,6 +133,7 @@ impl Command {
             Command::Import(args) => import::run(args, session),
             Command::Extract(args) => extract::run(args, session),
             Command::Edges(args) => edges::run(args, session),
+            Command::Communities(args) => communities::run(args, session),
             Command::Ask(args) => ask::run(args, session),
             Command::Answer(args) => answer::run(args, session),
             Command::Compare(args) => compare::run(args, session),
@@ -164,6 +167,7 @@ impl Command {
             | Command::Rm(_)
             | Command::Compact(_)
             | Command::Repair(_) => true,
+            Command::Communities(args) => args.build,
             Command::Ask(_)
             | Command::Answer(_)
             | Command::Compare(_)
@@ -190,6 +194,7 @@ impl Command {
             Command::Ingest(args) => Some(&args.store),
             Command::Import(args) => Some(&args.store),
             Command::Edges(args) => Some(&args.store),
+            Command::Communities(args) => Some(&args.store),
             Command::Ask(args) => Some(&args.asking.store),
             Command::Answer(args) => Some(&args.asking.store),
             Command::Extract(args) => Some(&args.store),

@@ -57,6 +57,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 fn described(before: &Snapshot, key: &str) -> String {
     match before.find(key) {
         Ok(Node::Chunk(_)) => format!("{key} (a chunk: only whole documents can be removed)"),
+        Ok(Node::Community(_)) => format!("{key} (a community: it goes with the documents that its members stand in)"),
         Ok(Node::Entity(_)) => format!("{key} (an entity: it goes with the documents that mention it)"),
         _ => key.to_owned(),
     }

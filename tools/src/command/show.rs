@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{Bounded, Description, DescriptionLine, EntityEdges, EntityLine, MentionLine};
+use hedgerow::{Bounded, CommunityDescription, Description, DescriptionLine, EntityEdges, EntityLine, MentionLine};
 use serde_json::{Map, Value};
 
 use crate::command::bounds::Bounds;
@@ -13,7 +13,7 @@ use crate::command::render::{field, rule};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
 
-/// Show a document, chunk or entity: its fields, its edges, where it comes from
+/// Show a document, chunk, entity or community: its fields, its edges, where it comes from
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
-    /// doc:KEY, chunk:KEY#N, entity:NAME, or a bare key
+    /// doc:KEY, chunk:KEY#N, entity:NAME, community:ID, or a bare key
     key: String,
     /// Entries of each list
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -96,6 +96,7 @@ fn human(out: &mut dyn Write, description: &Description, limit: usize) -> io::Re
             }
             Ok(())
         }
+        Description::Community(community) => self::community(out, community, limit),
         Description::Entity { entity, descriptions, edges } => self::entity(out, entity, descriptions, edges, limit),
     }
 }
@@ -128,6 +129,34 @@ fn entity(
         let line = format!("{subject} —{predicate}→ {object} (weight {weight}; {evidence})");
         field(out, name, &line)?;
         name = "";
+    }
+    Ok(())
+}
+
+fn community(out: &mut dyn Write, community: &CommunityDescription, limit: usize) -> io::Result<()> {
+    let CommunityDescription { line, text, citations, parent, parts, entities } = community;
+    rule(out, &format!("community {}", line.id))?;
+    field(out, "title", &line.title)?;
+    let members = counted(line.members, "member", "members");
+    field(out, "level", &format!("{}, {members}, rank {}", line.level, decimal(line.rank, 3)))?;
+    given(out, "part of", parent.as_deref().unwrap_or_default())?;
+    let parts: Vec<String> = parts.iter().map(|part| format!("{} {}", part.id, part.title)).collect();
+    given(out, "divided into", &parts.iter().map(|part| plain(part)).collect::<Vec<_>>().join("\n"))?;
+    list(out, "members", entities, limit)?;
+    given(out, "report by", &line.model)?;
+    given(
+        out,
+        "stale",
+        if line.stale {
+            "the store has changed since; `hedgerow communities STORE --build` makes it again"
+        } else {
+            ""
+        },
+    )?;
+    list(out, "drawn from", citations, limit)?;
+    writeln!(out)?;
+    for line in text.lines().flat_map(|line| wrap(line, width() - 2)) {
+        writeln!(out, "{}", format!("│ {line}").trim_end())?;
     }
     Ok(())
 }

@@ -45,6 +45,7 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let mentions = counted(stats.mentions, "mention", "mentions");
     let definitions = counted(stats.definitions, "definition link", "definition links");
     field(out, "entities", &format!("{}, {mentions}, {definitions}", grouped(stats.entities)))?;
+    field(out, "relations", &grouped(stats.relations))?;
     for space in &stats.spaces {
         let vectors = counted(space.vectors, "vector", "vectors");
         let made = format!("{} components, made by {}", space.dimensions, space.model);

@@ -9,6 +9,7 @@ mod http;
 mod keywords;
 mod names;
 mod ontology;
+mod report;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ pub use crate::llm::embedder::RemoteEmbedder;
 pub use crate::llm::fault::Fault;
 pub use crate::llm::keywords::keywords;
 pub use crate::llm::ontology::Ontology;
+pub use crate::llm::report::Reporter;
 
 /// Bounds of calls to a model.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ pub mod archive;
 pub mod composer;
 pub mod delimited;
 pub mod document;
+pub mod edges;
 pub mod folder;
 pub mod grid;
 pub mod html;

@@ -74,12 +74,8 @@ impl<R: Read> Matrix<R> {
             found: shown(&fault.found),
         };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-        let (number, rows, columns) = parse_header(&header).map_err(form)?;
-        let size = rows.checked_mul(columns).and_then(|count| count.checked_mul(number.bytes()));
-        let size = size.and_then(|size| size.checked_add(before)).unwrap_or(u64::MAX);
-        if found < size {
-            return Err(MatrixError::Length { path: path.to_owned(), expected: size, found });
-        }
+        let (number, rows, columns) = parse_header(&header, FLOATS, Number::of).map_err(form)?;
+        check_length(path, before, (rows, columns, number.bytes()), found)?;
         let columns = usize::try_from(columns)
             .ok()
             .filter(|&columns| (1..=COLUMNS_MAX).contains(&columns))
@@ -110,6 +106,78 @@ impl<R: Read> Matrix<R> {
     }
 }
 
+/// Pairs of integers, one a row: a two-dimensional matrix of two columns, little-endian, in C order; opening reads the header
+/// only.
+#[derive(Debug)]
+pub struct Pairs<R> {
+    path: PathBuf,
+    file: R,
+    number: Integer,
+    rows: u64,
+    left: u64,
+}
+
+impl<R: Read> Pairs<R> {
+    /// Reads the header of a source of so many bytes; `path` is what errors call it.
+    ///
+    /// # Errors
+    /// When the source cannot be read, is no such matrix, or is shorter than its shape.
+    pub fn read(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
+        let io = |source| MatrixError::Io { path: path.to_owned(), source };
+        let form = |fault: Fault| MatrixError::Form {
+            path: path.to_owned(),
+            expected: fault.expected,
+            found: shown(&fault.found),
+        };
+        let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
+        let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).map_err(form)?;
+        check_length(path, before, (rows, columns, number.bytes), found)?;
+        if columns != 2 {
+            return Err(form(Fault { expected: "2 columns", found: format!("{columns}") }));
+        }
+        Ok(Self { path: path.to_owned(), file, number, rows, left: rows })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        self.rows
+    }
+
+    /// What is left of the source.
+    pub fn into_source(self) -> R {
+        self.file
+    }
+}
+
+impl<R: Read> Iterator for Pairs<R> {
+    type Item = Result<[i128; 2], MatrixError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let mut bytes = [0; 16];
+        let half = self.number.size;
+        Some(match self.file.read_exact(&mut bytes[..half * 2]) {
+            Ok(()) => Ok([&bytes[..half], &bytes[half..half * 2]].map(|bytes| self.number.decode(bytes))),
+            Err(source) => Err(MatrixError::Io { path: self.path.clone(), source }),
+        })
+    }
+}
+
+/// Whether a source is as long as its header says: nothing that the header claims is allocated before.
+fn check_length(
+    path: &Path,
+    before: u64,
+    (rows, columns, bytes): (u64, u64, u64),
+    found: u64,
+) -> Result<(), MatrixError> {
+    let size = rows.checked_mul(columns).and_then(|count| count.checked_mul(bytes));
+    let expected = size.and_then(|size| size.checked_add(before)).unwrap_or(u64::MAX);
+    if found < expected { Err(MatrixError::Length { path: path.to_owned(), expected, found }) } else { Ok(()) }
+}
+
+const FLOATS: &str = "f32 or f16, little-endian ('<f4' or '<f2')";
+const INTEGERS: &str = "integers, little-endian ('<u4', '<u8', '<i4', '<i8', '<u2', '<i2', '|u1' or '|i1')";
 const READ_BYTES: usize = 1 << 18;
 const COLUMNS_MAX: usize = 1 << 16;
 const HEADER_BYTES_MAX: u32 = 1 << 16;
@@ -121,6 +189,14 @@ enum Number {
 }
 
 impl Number {
+    fn of(descr: &str) -> Option<Self> {
+        match descr {
+            "<f4" => Some(Number::Single),
+            "<f2" => Some(Number::Half),
+            _ => None,
+        }
+    }
+
     fn size(self) -> usize {
         match self {
             Number::Single => 4,
@@ -140,6 +216,40 @@ impl Number {
             Number::Single => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
             Number::Half => bytes.as_chunks().0.iter().map(|&bytes| f32_from_half(u16::from_le_bytes(bytes))).collect(),
         }
+    }
+}
+
+/// A type of integers.
+#[derive(Clone, Copy, Debug)]
+struct Integer {
+    size: usize,
+    bytes: u64,
+    signed: bool,
+}
+
+impl Integer {
+    fn of(descr: &str) -> Option<Self> {
+        let (size, bytes) = match descr.get(2..) {
+            Some("1") => (1, 1),
+            Some("2") => (2, 2),
+            Some("4") => (4, 4),
+            Some("8") => (8, 8),
+            _ => return None,
+        };
+        // Single bytes have no order.
+        let is_little = descr.starts_with('<') || (size == 1 && descr.starts_with('|'));
+        match descr.get(1..2).filter(|_| is_little) {
+            Some("u") => Some(Integer { size, bytes, signed: false }),
+            Some("i") => Some(Integer { size, bytes, signed: true }),
+            _ => None,
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> i128 {
+        let is_negative = self.signed && bytes.last().is_some_and(|last| last & 0x80 != 0);
+        let mut wide = [if is_negative { 0xFF } else { 0 }; 16];
+        wide.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        i128::from_le_bytes(wide)
     }
 }
 
@@ -191,19 +301,19 @@ fn read_header(file: &mut impl Read) -> io::Result<Result<(String, u64), Fault>>
 }
 
 /// Number type, rows and columns of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-fn parse_header(header: &str) -> Result<(Number, u64, u64), Fault> {
+fn parse_header<N>(
+    header: &str,
+    expected: &'static str,
+    number: impl Fn(&str) -> Option<N>,
+) -> Result<(N, u64, u64), Fault> {
     let value = |field: &str| -> &str {
         let after = header.split_once(field).map_or("", |(_, after)| after);
         after.trim_start_matches(['\'', '"']).trim_start().strip_prefix(':').unwrap_or_default().trim_start()
     };
     let descr = value("descr");
-    let number = match descr.get(1..4) {
-        Some("<f4") => Number::Single,
-        Some("<f2") => Number::Half,
-        _ => {
-            let found = descr.split(',').next().unwrap_or_default().to_owned();
-            return Err(Fault { expected: "f32 or f16, little-endian ('<f4' or '<f2')", found });
-        }
+    let Some(number) = descr.get(1..4).and_then(number) else {
+        let found = descr.split(',').next().unwrap_or_default().to_owned();
+        return Err(Fault { expected, found });
     };
     if !value("fortran_order").starts_with("False") {
         return Err(Fault {

@@ -34,7 +34,7 @@ impl Answer {
 type Asked = Result<Answer, Fault>;
 type Ask = fn(&Snapshot) -> Asked;
 
-const QUESTIONS: [(&str, Ask); 14] = [
+const QUESTIONS: [(&str, Ask); 15] = [
     ("ask by graph", |snapshot| ask(snapshot, Strategy::Graph)),
     ("ask flat", |snapshot| ask(snapshot, Strategy::Flat)),
     ("search terms", |snapshot| Ok(Answer::Found(snapshot.search_terms("the old number of Dover", None, 5)?))),
@@ -54,6 +54,7 @@ const QUESTIONS: [(&str, Ask); 14] = [
     ("list documents", |snapshot| Ok(Answer::Listing(snapshot.list_documents(usize::MAX)?))),
     ("list entities", |snapshot| Ok(Answer::Listing(snapshot.list_entities(usize::MAX)?))),
     ("list relations", |snapshot| Ok(Answer::Listing(snapshot.list_relations(usize::MAX)?))),
+    ("list communities", |snapshot| Ok(Answer::Listing(snapshot.list_communities(None, usize::MAX)?))),
     ("count", |snapshot| Ok(Answer::Stats(Box::new(snapshot.stats()?)))),
     ("read texts", |snapshot| {
         let text = |id| Ok(snapshot.document(id)?.text()?);

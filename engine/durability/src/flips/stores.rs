@@ -1,9 +1,12 @@
 //! Small stores of every kind, made in memory: the same bytes for the same seed.
 
 use crate::image::Image;
+use crate::life::COMMUNITIES;
 use crate::numbers::Numbers;
 use crate::pipeline::{PIPELINE, document, unit_vector};
-use hedgerow::{BackupOptions, Batch, Document, EdgeRules, Env, Merging, Quiet, Snapshot, Store, Target, triple};
+use hedgerow::{
+    BackupOptions, Batch, Document, EdgeRules, Env, Extractive, Merging, Quiet, Snapshot, Store, Target, triple,
+};
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -105,6 +108,7 @@ pub fn make(kind: Kind, seed: u64) -> Result<Made, Fault> {
     if kind > Kind::Links {
         older = image.fork();
         store.build_edges("letters", &EdgeRules::new(50_000, 4), &Quiet)?;
+        store.build_communities(&COMMUNITIES, &Extractive, None, &Quiet)?;
     }
     if kind > Kind::Overlay {
         older = image.fork();

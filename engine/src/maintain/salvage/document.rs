@@ -3,6 +3,7 @@
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::counts;
 use crate::maintain::salvage::extras::{Extras, Sourced};
+use crate::maintain::salvage::lists::Lists;
 use crate::maintain::salvage::part::{Part, index};
 use crate::maintain::salvage::{Lost, is_named, mark_incomplete};
 use crate::segment::{StagedChunk, StagedDocument, StagedMention};
@@ -15,6 +16,7 @@ pub(super) struct Readings<'p> {
     pub parts: &'p [Part],
     pub part: &'p Part,
     pub slot: usize,
+    pub lists: &'p Lists,
     pub analyzer: &'p mut Analyzer,
 }
 
@@ -51,6 +53,7 @@ impl Readings<'_> {
         let missing = [
             ("mentions", mentions),
             ("relations", Extras::add_relations(&ids, relations, &mut document)),
+            ("edges", self.lists.add_to(self.part, self.slot, &mut document)),
             ("vectors", extras.add_vectors(self.parts, &ids, &mut document)),
         ];
         extras.extractions.add_to(&ids, &mut document);
@@ -64,7 +67,7 @@ impl Readings<'_> {
         match document.check() {
             Ok(()) => Some(document),
             Err(reason) => {
-                lose("mentions", format!("all mentions, relations, vectors and extractions: {reason}"));
+                lose("mentions", format!("all mentions, relations, edges, vectors and extractions: {reason}"));
                 let mut document = bare;
                 mark_incomplete(&mut document);
                 Some(document)
@@ -112,7 +115,7 @@ impl Readings<'_> {
             metadata: string(row.metadata).ok_or("metadata")?,
             text,
             chunks,
-            relations: Vec::new(),
+            ..StagedDocument::default()
         };
         if document.check().is_ok() { Ok(document) } else { Err("a row that makes sense") }
     }

@@ -3,6 +3,7 @@
 use crate::maintain::salvage::Lost;
 use crate::maintain::salvage::document::spelling;
 use crate::maintain::salvage::extractions::Extractions;
+use crate::maintain::salvage::lists::Lists;
 use crate::maintain::salvage::part::{Part, index};
 use crate::segment::{StagedDocument, StagedEnd, StagedRelation, StagedVector};
 use hedgerow_format::section::SectionKind;
@@ -124,6 +125,15 @@ impl Extras {
             self.doubtful.insert(part.wreck.name().to_string());
         }
         own
+    }
+
+    /// The edge lists of a segment's documents.
+    pub fn lists_of(&mut self, part: &Part, lost: &mut Vec<Lost>) -> Lists {
+        let (lists, is_doubtful) = Lists::of(part, lost);
+        if is_doubtful {
+            self.doubtful.insert(part.wreck.name().to_string());
+        }
+        lists
     }
 
     /// Whether something of a file's documents is lost, and nothing tells of which.

@@ -4,6 +4,7 @@ mod choice;
 mod document;
 mod extractions;
 mod extras;
+mod lists;
 mod part;
 
 use crate::error::{CommitError, OpenError, StorageError};
@@ -50,7 +51,7 @@ pub struct Lost {
     pub file: String,
     /// The document's key; none where it cannot be read, or where it is not a document's loss.
     pub document: Option<String>,
-    /// What it is: `document`, `documents`, `mentions`, `relations`, `vectors`, `extractions` or `deletions`.
+    /// What it is: `document`, `documents`, `mentions`, `relations`, `edges`, `vectors`, `extractions` or `deletions`.
     pub what: &'static str,
     /// How much of it, and why.
     pub reason: String,
@@ -154,6 +155,7 @@ impl<'e> Work<'e> {
         let parts = std::mem::take(&mut self.parts);
         for (position, part) in parts.iter().enumerate() {
             let mut relations = self.extras.relations_of(part, &mut self.found.lost);
+            let lists = self.extras.lists_of(part, &mut self.found.lost);
             for slot in 0..part.documents() {
                 done += 1;
                 if done % 256 == 0 {
@@ -168,7 +170,7 @@ impl<'e> Work<'e> {
                 let id = part.document_id(slot).map(DocumentId);
                 let mut sourced = id.and_then(|id| relations.remove(&id)).unwrap_or_default();
                 sourced.extend(id.map(|id| self.extras.added_to(id)).unwrap_or_default());
-                let readings = Readings { parts: &parts, part, slot, analyzer: &mut analyzer };
+                let readings = Readings { parts: &parts, part, slot, lists: &lists, analyzer: &mut analyzer };
                 if let Some(document) = readings.document(sourced, &self.extras, &mut self.found.lost) {
                     self.found.documents += 1;
                     batch.put(document);

@@ -32,7 +32,7 @@ pub(super) struct Candidate<'s> {
     pub kind: &'s str,
     /// Whether text is searched for it.
     pub gazetteer: bool,
-    /// Whether a live relation has it as an end or an extraction names it, so that it lives without a mention in text.
+    /// Whether a live relation has it as an end, an edge list as a node, or an extraction names it, so that it lives without a mention in text.
     pub related: bool,
 }
 
@@ -44,7 +44,8 @@ struct Said<'s> {
     titles: Vec<(u32, u32, u16)>,
     /// Chunk and entity of everything else that is defined.
     defined: Vec<(u32, u32)>,
-    /// Chunk, or none, and entity of every end of a relation with a source that counts, and of every extraction.
+    /// Chunk, or none, and entity of every end of a relation with a source that counts, of every node of an edge list, and of
+    /// every extraction.
     related: Vec<(u32, u32)>,
 }
 
@@ -201,6 +202,11 @@ impl<'s> Said<'s> {
                 mark(&mut live, source.subject_spelling);
                 mark(&mut live, source.object_spelling);
             }
+        }
+        for found in snapshot.edge_lists(segment)? {
+            let (_, list) = found?;
+            said.related.extend(list.entities().map(|entity| (NO_CHUNK, entity.0)));
+            list.nodes.iter().for_each(|spelling| mark(&mut live, spelling));
         }
         for found in snapshot.all_extracted(segment)? {
             let (chunk, row) = found?;

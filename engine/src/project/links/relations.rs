@@ -4,6 +4,7 @@ use crate::error::Damage;
 use crate::project::links::candidates::Candidates;
 use crate::projection::Related;
 use crate::snapshot::Snapshot;
+use hedgerow_format::EntitySlot;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
@@ -64,6 +65,21 @@ fn sources<'s>(snapshot: &'s Snapshot, candidates: &Candidates<'_>, position: us
             }
         };
         edges.extend(sources.map(|source| Related { subject, object, predicate, weight: source.weight }));
+    }
+    for found in snapshot.edge_lists(segment)? {
+        let (_, list) = found?;
+        let predicate = u32::try_from(labels.len()).unwrap_or(u32::MAX);
+        labels.push(list.predicate);
+        let number = |node: usize| candidates.number(position, list.entity(node)?.0);
+        let numbers: Vec<Option<u32>> = (0..list.nodes.len()).map(number).collect();
+        edges.reserve(list.targets.len());
+        for (node, subject) in numbers.iter().enumerate() {
+            for edge in list.edges_from(node) {
+                let target = list.targets.get(edge).and_then(|target| numbers.get(EntitySlot(target).index()).copied());
+                let (Some(subject), Some(object)) = (*subject, target.flatten()) else { continue };
+                edges.push(Related { subject, object, predicate, weight: list.weight(edge) });
+            }
+        }
     }
     Ok((labels, edges))
 }

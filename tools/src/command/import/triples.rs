@@ -1,13 +1,13 @@
 //! Triples: relations whose evidence is a chunk, a document, or the file that asserts them.
 
-use std::cell::RefCell;
-use std::io::{self, BufReader, Read};
+use std::io::BufReader;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hedgerow::{Batch, Control, StagedDocument, StagedRelation, Target, triple};
 use hedgerow_format::name::name_key_text;
 
+use crate::command::import::asserted::{Hashed, file_document};
 use crate::command::import::overlay::{Filling, Overlay, OverlayTally};
 use crate::command::import::{Input, READ_BYTES};
 use crate::command::intake::{Origin, Rejections};
@@ -92,26 +92,6 @@ fn assert_all(
     filling.added(0, &name);
     let added = if committed.unchanged == 0 { count } else { 0 };
     overlay.acknowledge(filling, committed.generation, added, given)
-}
-
-/// The document that stands for a file. Its name and fingerprint are halves of one hash: other bytes are another document.
-fn file_document(hash: &blake3::Hash) -> StagedDocument {
-    let fingerprint = hash.as_bytes().last_chunk().copied().unwrap_or_default();
-    StagedDocument::textless(format!("import:{}", hash.to_hex().get(..32).unwrap_or_default()), fingerprint)
-}
-
-/// Hashes what is read, so that a pipe can be read as well as a file.
-struct Hashed<R> {
-    source: R,
-    hasher: Rc<RefCell<blake3::Hasher>>,
-}
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(buffer)?;
-        self.hasher.borrow_mut().update(buffer.get(..count).unwrap_or_default());
-        Ok(count)
-    }
 }
 
 /// Finds the chunks that triples refer to. Triples of one document mostly stand together, so its chunks are kept.

@@ -1,0 +1,154 @@
+//! Communities of entities, and a report of each: made anew where what it is made of has changed.
+
+mod content;
+mod extractive;
+mod graph;
+mod reports;
+mod tree;
+
+pub use extractive::Extractive;
+
+use crate::error::CommitError;
+use crate::index::control::Control;
+use crate::index::graph::leiden::{HierarchySettings, Level, Resolution, hierarchy};
+use crate::index::graph::rules::CommunityRules;
+use crate::model::{Embed, Summarize};
+use crate::project::communities::content::Contents;
+use crate::project::communities::reports::{Former, Reported, Reporting, reports};
+use crate::project::communities::tree::Tree;
+use crate::project::{Fault, chunks_end};
+use crate::projection::{CommunitiesData, CommunityData, Links};
+use crate::snapshot::Snapshot;
+use crate::writer::{Projected, Store};
+use hedgerow_format::{EntitySlot, Key};
+
+/// What a build of communities came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommunitiesBuilt {
+    /// Entities that were grouped; those without an edge are in no community.
+    pub entities: u64,
+    /// How many communities each level has, the coarsest first, and their modularity together with those above that were not divided.
+    pub levels: Vec<(u64, f64)>,
+    /// Reports that were kept, as nothing has changed that they are made of.
+    pub kept: u64,
+    /// Reports that were made.
+    pub made: u64,
+    /// Why a model could not make some of them; these were drawn from the store without it.
+    pub failed: Vec<String>,
+}
+
+impl Store {
+    /// Finds communities of entities and makes a report of each, in place of those that there are; brings links in step first. A report
+    /// is kept where members, relations and chunks that it is made of are the same and `summarize` made it.
+    ///
+    /// Memory: about 40 bytes for each pair of entities in a chunk and each relation.
+    ///
+    /// # Errors
+    /// [`CommitError`]; [`CommitError::Cancelled`] leaves the communities as they were.
+    pub fn build_communities(
+        &self,
+        rules: &CommunityRules,
+        summarize: &dyn Summarize,
+        embedder: Option<&dyn Embed>,
+        control: &dyn Control,
+    ) -> Result<CommunitiesBuilt, CommitError> {
+        self.refresh_links_and_edges(control)?;
+        self.project_communities(
+            &self.snapshot(),
+            rules,
+            Reporting { summarize, embedder, keep_others: false, control },
+        )
+    }
+
+    /// Brings communities in step with the links, where there are any. What wrote a report is not asked: those whose communities have
+    /// changed are drawn from the store.
+    pub(super) fn refresh_communities(&self, control: &dyn Control) -> Result<(), CommitError> {
+        let snapshot = self.snapshot();
+        let Some(rules) = snapshot.community_rules() else { return Ok(()) };
+        if snapshot.communities().is_some_and(|former| former.entry().facts == snapshot.manifest().facts) {
+            return Ok(());
+        }
+        self.follow_communities(&snapshot, &rules, control)
+    }
+
+    /// Finds the communities that a snapshot of this store or of another one has, with its reports where nothing is different that
+    /// they are made of.
+    pub(crate) fn follow_communities(
+        &self,
+        former: &Snapshot,
+        rules: &CommunityRules,
+        control: &dyn Control,
+    ) -> Result<(), CommitError> {
+        let reporting = Reporting { summarize: &Extractive, embedder: None, keep_others: true, control };
+        self.project_communities(former, rules, reporting).map(drop)
+    }
+
+    fn project_communities(
+        &self,
+        former: &Snapshot,
+        rules: &CommunityRules,
+        reporting: Reporting<'_>,
+    ) -> Result<CommunitiesBuilt, CommitError> {
+        let snapshot = self.snapshot();
+        let Some(links) = snapshot.links() else { return Ok(CommunitiesBuilt::default()) };
+        let former = former.communities().map(|former| Former::of(former)).transpose()?.unwrap_or_default();
+        let (data, built) = build(&snapshot, links, rules, (&former, reporting))?;
+        self.commit_projections(&snapshot, &[Projected::Communities(Box::new(data))])?;
+        Ok(built)
+    }
+}
+
+fn build(
+    snapshot: &Snapshot,
+    links: &Links,
+    rules: &CommunityRules,
+    (former, reporting): (&Former, Reporting<'_>),
+) -> Result<(CommunitiesData, CommunitiesBuilt), Fault> {
+    let graph = graph::entity_graph(snapshot, links, rules.co_mentions)?;
+    let settings = HierarchySettings {
+        community_max: EntitySlot(rules.members_max).index(),
+        resolution: Resolution::new(f64::from(rules.resolution) / 1000.0).unwrap_or_default(),
+        seed: 0,
+        levels_max: EntitySlot(rules.levels_max).index(),
+    };
+    let found: Vec<Level> = hierarchy(&graph, settings, reporting.control)?;
+    let tree = Tree::of(&found);
+    let contents = Contents::new(snapshot, links, &graph, &tree)?;
+    let reported = reports(&contents, former, reporting)?;
+    let mut members = Vec::with_capacity(tree.members.len());
+    for member in &tree.members {
+        members.push(Key(links.entity(EntitySlot(*member))?.key));
+    }
+    let (space, dimensions) = reporting.embedder.map_or_else(
+        || (former.space.clone(), former.dimensions),
+        |embedder| ((embedder.space().to_owned(), embedder.model().to_owned()), embedder.dimensions()),
+    );
+    let built = CommunitiesBuilt {
+        entities: members.len() as u64,
+        levels: tree.levels.iter().zip(&found).map(|(level, found)| (level.len() as u64, found.modularity())).collect(),
+        kept: reported.kept,
+        made: reported.made,
+        failed: reported.failed,
+    };
+    let levels = levels(&contents, &found, reported.levels);
+    let settings = rules.row(u32::try_from(dimensions).unwrap_or(0));
+    Ok((CommunitiesData { settings, space, levels, members, chunks_end: chunks_end(snapshot) }, built))
+}
+
+/// The levels as they are written.
+fn levels(contents: &Contents<'_>, found: &[Level], reported: Vec<Vec<Reported>>) -> Vec<(f64, Vec<CommunityData>)> {
+    let place = |member: usize| u32::try_from(member).unwrap_or(u32::MAX);
+    let mut levels = Vec::with_capacity(reported.len());
+    for (level, (placed, reported)) in contents.tree.levels.iter().zip(reported).enumerate() {
+        let communities =
+            placed.iter().zip(reported).enumerate().map(|(number, (placed, (hash, report)))| CommunityData {
+                hash,
+                parent: placed.parent,
+                members: place(placed.members.start)..place(placed.members.end),
+                rank: contents.rank((level, number)),
+                report,
+            });
+        levels.push((found[level].modularity(), communities.collect()));
+    }
+    levels
+}

@@ -1,0 +1,148 @@
+//! The reports of communities: kept where nothing has changed that they are made of, else made.
+
+use crate::distance;
+use crate::error::Damage;
+use crate::index::control::{Cancelled, Control};
+use crate::model::{Embed, Summarize};
+use crate::project::Fault;
+use crate::project::communities::Extractive;
+use crate::project::communities::content::{At, Contents};
+use crate::projection::{Communities, CommunityReport};
+use hedgerow_format::EntitySlot;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Texts that are embedded at once.
+const EMBEDDED_TOGETHER: usize = 64;
+
+/// What makes reports.
+#[derive(Clone, Copy)]
+pub(super) struct Reporting<'r> {
+    pub summarize: &'r dyn Summarize,
+    pub embedder: Option<&'r dyn Embed>,
+    /// Whether reports by something else are kept while nothing has changed that they are made of.
+    pub keep_others: bool,
+    pub control: &'r dyn Control,
+}
+
+/// The reports that there are.
+#[derive(Default)]
+pub(super) struct Former {
+    /// Name of the space of their vectors, and the model.
+    pub space: (String, String),
+    pub dimensions: usize,
+    by_hash: HashMap<[u8; 16], CommunityReport>,
+}
+
+impl Former {
+    pub(super) fn of(communities: &Communities) -> Result<Self, Damage> {
+        let settings = communities.settings()?;
+        let space = (communities.text(settings.space)?.to_owned(), communities.text(settings.model)?.to_owned());
+        let mut by_hash = HashMap::new();
+        for (row, community) in communities.communities()?.iter().enumerate() {
+            by_hash.insert(community.hash, communities.report(row)?);
+        }
+        Ok(Self { space, dimensions: EntitySlot(settings.dimensions).index(), by_hash })
+    }
+}
+
+/// A community's hash and report.
+pub(super) type Reported = ([u8; 16], CommunityReport);
+
+/// All reports, level by level.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub levels: Vec<Vec<Reported>>,
+    pub kept: u64,
+    pub made: u64,
+    pub failed: Vec<String>,
+}
+
+/// Makes the reports that can't be kept, on all threads, and the vectors of those that have none.
+pub(super) fn reports(contents: &Contents<'_>, former: &Former, reporting: Reporting<'_>) -> Result<Reports, Fault> {
+    let all: Vec<At> = contents.all().collect();
+    let done = AtomicU64::new(0);
+    let one = |at: &At| -> Result<(Reported, Option<Option<String>>), Fault> {
+        let control = reporting.control;
+        if control.cancelled() {
+            return Err(Fault::Cancelled);
+        }
+        let hash = contents.hash(*at)?;
+        let made = reporting.summarize.model();
+        let known = former.by_hash.get(&hash).filter(|report| reporting.keep_others || report.model == made);
+        let result = match known {
+            Some(report) => ((hash, report.clone()), None),
+            None => {
+                let (report, failed) = made_anew(contents, *at, reporting.summarize)?;
+                ((hash, report), Some(failed))
+            }
+        };
+        control.advance(done.fetch_add(1, Ordering::Relaxed) + 1, all.len() as u64);
+        Ok(result)
+    };
+    let found: Vec<_> = all.par_iter().map(one).collect::<Result<_, Fault>>()?;
+    let mut reports =
+        Reports { levels: contents.tree.levels.iter().map(|_| Vec::new()).collect(), ..Reports::default() };
+    for ((level, _), (reported, made)) in all.iter().zip(found) {
+        reports.levels[*level].push(reported);
+        match made {
+            None => reports.kept += 1,
+            Some(failed) => {
+                reports.made += 1;
+                reports.failed.extend(failed);
+            }
+        }
+    }
+    reports.embed(former, reporting)?;
+    Ok(reports)
+}
+
+/// A report of a community, and why the model could not make it, if so.
+fn made_anew(
+    contents: &Contents<'_>,
+    at: At,
+    summarize: &dyn Summarize,
+) -> Result<(CommunityReport, Option<String>), Damage> {
+    let (content, citations) = contents.content(at)?;
+    let (summary, model, failed) = match summarize.summarize(&content) {
+        Ok(summary) => (summary, summarize.model().to_owned(), None),
+        Err(error) => (Extractive.drawn(&content), String::new(), Some(error.to_string())),
+    };
+    let (title, text) = (summary.title, summary.text);
+    Ok((CommunityReport { title, text, model, citations, vector: Vec::new() }, failed))
+}
+
+impl Reports {
+    /// Embeds the reports that have no vector of the embedder's space and model; without an embedder, vectors stay as they are.
+    fn embed(&mut self, former: &Former, reporting: Reporting<'_>) -> Result<(), Fault> {
+        let Some(embedder) = reporting.embedder else { return Ok(()) };
+        let same = former.space == (embedder.space().to_owned(), embedder.model().to_owned());
+        let reports = self.levels.iter_mut().flatten().map(|(_, report)| report);
+        let mut without: Vec<&mut CommunityReport> =
+            reports.filter(|report| !same || report.vector.is_empty()).collect();
+        let embed = |reports: &mut [&mut CommunityReport]| -> Result<Option<String>, Cancelled> {
+            if reporting.control.cancelled() {
+                return Err(Cancelled);
+            }
+            let texts: Vec<String> =
+                reports.iter().map(|report| format!("{}\n{}", report.title, report.text)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let vectors = match embedder.embed(&texts) {
+                Ok(vectors) => vectors,
+                Err(error) => return Ok(Some(error.to_string())),
+            };
+            for (report, vector) in reports.iter_mut().zip(vectors) {
+                report.vector = vector.filter(|vector| vector.len() == embedder.dimensions()).unwrap_or_default();
+                // One without a direction is no vector.
+                if distance::normalise(&mut report.vector).is_err() {
+                    report.vector.clear();
+                }
+            }
+            Ok(None)
+        };
+        let failed = without.par_chunks_mut(EMBEDDED_TOGETHER).map(embed).collect::<Result<Vec<_>, Cancelled>>()?;
+        self.failed.extend(failed.into_iter().flatten());
+        Ok(())
+    }
+}
