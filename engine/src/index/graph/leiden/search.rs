@@ -21,6 +21,9 @@ const LAST_ITERATIONS: usize = 16;
 /// An iteration has to add so much, or it was the last.
 const GAIN_MIN: f64 = 1e-5;
 
+/// So much of modularity tells no run from another.
+const ALIKE: f64 = 1e-3;
+
 /// Communities of all nodes of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Communities {
@@ -36,13 +39,13 @@ pub struct Communities {
 ///
 /// Several runs of the algorithm of Leiden, each in an order of its own that follows from the seed, disagree about a few nodes. What they
 /// all have in common is made the nodes of a small graph, and the best communities of that are where the last run begins
-/// (core groups: Ovelgönne and Geyer-Schulz 2012). It ends when an iteration adds less than 10⁻⁵, or after sixteen.
+/// (core groups: Ovelgönne and Geyer-Schulz 2012). Two short runs tell whether there have to be four longer ones. The last ends when an iteration adds less than 10⁻⁵, or after sixteen.
 ///
 /// The same graph, resolution and seed give the same communities: neither the order of edges nor the number of threads shows, those
 /// of the current rayon pool. The numbers of nodes do, so that they should follow from content, too.
 ///
 /// Takes time in proportion to nodes and edges for each of at most 24 iterations, more where nodes move often, with a bound. While it
-/// runs it takes, for as many of the first four runs as there are threads, 120 bytes a node and up to twice what the graph takes.
+/// runs it takes, for as many of the first runs, two or four, as there are threads, 120 bytes a node and up to twice what the graph takes.
 ///
 /// # Errors
 /// When `control` says so.
@@ -69,39 +72,75 @@ pub(super) fn find(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Communities, Cancelled> {
-    let run = |number: usize, graph: &Undirected, mut of: Vec<u32>, most: usize| {
-        let mut iterations = Iterations::new(resolution, Random::apart(seed, number as u64), watch);
-        let quality = iterate(&mut iterations, graph, &mut of, most)?;
-        Ok((quality, of))
-    };
-    let attempt = |number| run(number, graph, (0..).take(graph.nodes()).collect(), TRY_ITERATIONS);
-    let tries = (0..TRIES).into_par_iter().map(attempt).collect::<Result<Vec<_>, Cancelled>>()?;
-    let tries: Vec<Vec<u32>> = tries.into_iter().map(|(_, of)| of).collect();
-    watch.advance(graph.nodes() * TRIES * TRY_ITERATIONS)?;
-    let (cores, small) = cores(graph, &tries);
-    let starts = tries.into_par_iter().map(Some).chain([None]);
-    let from = |(number, start): (usize, Option<Vec<u32>>)| {
-        let alone = || (0..).take(small.nodes()).collect();
-        let start = start.map_or_else(alone, |start| of_cores(&cores, &small, &start));
-        run(TRIES + number, &small, start, CORE_ITERATIONS)
-    };
-    let found = starts.enumerate().map(from).collect::<Result<Vec<_>, Cancelled>>()?;
-    watch.advance(graph.nodes() * CORE_ITERATIONS)?;
-    // Among equals the first.
-    let better = |a: (f64, Vec<u32>), b: (f64, Vec<u32>)| if b.0 > a.0 { b } else { a };
-    let best = found.into_iter().reduce(better).map(|(_, of)| of).unwrap_or_default();
-    let of = cores.iter().map(|core| best[*core as usize]).collect();
-    let (_, mut of) = run(TRIES * 2 + 1, graph, of, LAST_ITERATIONS)?;
+    let alone: Vec<u32> = (0..).take(graph.nodes()).collect();
+    let search = Search { resolution, seed, watch };
+    let first = search.runs(0, graph, vec![(alone.clone(), 1); 2])?;
+    watch.advance(graph.nodes() * 2)?;
+    let worst = first.iter().map(|(quality, _)| *quality).fold(f64::INFINITY, f64::min);
+    let (common, mut of) = search.agreed(2, graph, &first)?;
+    // Where a run is as good as what two have in common, more of them add nothing.
+    if common > worst + ALIKE {
+        let further = first.into_iter().map(|(_, of)| (of, TRY_ITERATIONS - 1));
+        let tries = further.chain(vec![(alone, TRY_ITERATIONS); TRIES - 2]).collect();
+        let tries = search.runs(8, graph, tries)?;
+        (_, of) = search.agreed(16, graph, &tries)?;
+    }
+    watch.advance(graph.nodes() * (TRIES * TRY_ITERATIONS - 2 + CORE_ITERATIONS))?;
+    let (_, mut of) = search.run(24, graph, of, LAST_ITERATIONS)?;
     watch.advance(graph.nodes() * LAST_ITERATIONS)?;
     let count = canonical(&mut of, graph.nodes());
     let modularity = quality(graph, &of, resolution);
     Ok(Communities { of, count, modularity })
 }
 
+/// A partition with its modularity.
+type Found = (f64, Vec<u32>);
+
+/// What all runs share.
+struct Search<'s> {
+    resolution: Resolution,
+    seed: u64,
+    watch: &'s Watch<'s>,
+}
+
+impl Search<'_> {
+    /// Iterates from a partition until an iteration adds too little, so often at most. Chance is another one for each number.
+    fn run(&self, number: usize, graph: &Undirected, mut of: Vec<u32>, most: usize) -> Result<Found, Cancelled> {
+        let mut iterations = Iterations::new(self.resolution, Random::apart(self.seed, number as u64), self.watch);
+        let mut quality = iterations.run(graph, &mut of)?;
+        for _ in 1..most {
+            let before = quality;
+            quality = iterations.run(graph, &mut of)?;
+            if quality <= before + GAIN_MIN {
+                break;
+            }
+        }
+        Ok((quality, of))
+    }
+
+    /// Runs from several partitions, each with the iterations that it may have, numbered from `number` on.
+    fn runs(&self, number: usize, graph: &Undirected, of: Vec<(Vec<u32>, usize)>) -> Result<Vec<Found>, Cancelled> {
+        let run = |(place, (of, most))| self.run(number + place, graph, of, most);
+        of.into_par_iter().enumerate().map(run).collect()
+    }
+
+    /// The best communities of the graph whose nodes are what all tries have in common, begun from each of the tries and from nodes alone.
+    fn agreed(&self, number: usize, graph: &Undirected, tries: &[Found]) -> Result<Found, Cancelled> {
+        let (cores, small) = cores(graph, tries);
+        let mut starts: Vec<_> = tries.iter().map(|(_, of)| (of_cores(&cores, &small, of), CORE_ITERATIONS)).collect();
+        starts.push(((0..).take(small.nodes()).collect(), CORE_ITERATIONS));
+        // Among equals the first.
+        let better = |a: Found, b: Found| if b.0 > a.0 { b } else { a };
+        let best = self.runs(number, &small, starts)?.into_iter().reduce(better);
+        let (quality, best) = best.unwrap_or_default();
+        Ok((quality, cores.iter().map(|core| best[*core as usize]).collect()))
+    }
+}
+
 /// The core that each node is in, with those from which no try tells it apart, and the graph of cores.
-fn cores(graph: &Undirected, tries: &[Vec<u32>]) -> (Vec<u32>, Undirected) {
+fn cores(graph: &Undirected, tries: &[Found]) -> (Vec<u32>, Undirected) {
     let (mut cores, mut count) = (vec![0; graph.nodes()], usize::from(graph.nodes() > 0));
-    for of in tries {
+    for (_, of) in tries {
         (cores, count) = common(&cores, of);
     }
     let small = merge(graph, &cores, count, &mut Sums::default());
@@ -114,22 +153,4 @@ fn of_cores(cores: &[u32], small: &Undirected, of: &[u32]) -> Vec<u32> {
     cores.iter().zip(of).for_each(|(core, community)| communities[*core as usize] = *community);
     numbered(&mut communities, of.len());
     communities
-}
-
-/// Iterates until an iteration adds too little, so often at most; tells the modularity.
-fn iterate(
-    iterations: &mut Iterations<'_>,
-    graph: &Undirected,
-    communities: &mut [u32],
-    most: usize,
-) -> Result<f64, Cancelled> {
-    let mut quality = iterations.run(graph, communities)?;
-    for _ in 1..most {
-        let before = quality;
-        quality = iterations.run(graph, communities)?;
-        if quality <= before + GAIN_MIN {
-            break;
-        }
-    }
-    Ok(quality)
 }

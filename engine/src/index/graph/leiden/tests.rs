@@ -206,7 +206,7 @@ fn highest(nodes: u32, edges: &[Edge]) -> f64 {
 #[test]
 fn small_graphs_are_divided_as_well_as_can_be() {
     for seed in 0..40 {
-        let edges = planted(seed, 7, 2, 6 + seed as usize % 12);
+        let edges = planted(seed, 7, 2, 6 + usize::try_from(seed).unwrap() % 12);
         let (found, highest) = (found(&graph(7, &edges)).modularity, highest(7, &edges));
         assert!(found > highest - 1e-9, "{seed}: {found} {highest}");
     }
