@@ -1,7 +1,7 @@
 //! Documents and triples as a caller gives them.
 
 use crate::segment::{StagedEnd, StagedRelation};
-use hedgerow_format::{Key, limits, name};
+use hedgerow_format::limits;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -127,13 +127,6 @@ pub fn triple(
     Ok(StagedRelation { subject, predicate: predicate.to_owned(), object, weight, range: 0..0 })
 }
 
-fn end(what: &str, (given, kind): (&str, &str)) -> Result<StagedEnd, String> {
-    let key = name::name_key_text(given);
-    if key.is_empty() {
-        return Err(format!("{what} must be a name: letters or digits that are no article alone, and is {given:?}"));
-    }
-    if given.len() > limits::NAME_BYTES || kind.len() > limits::NAME_BYTES {
-        return Err(format!("{what} and its type must have at most {} bytes", limits::NAME_BYTES));
-    }
-    Ok(StagedEnd { key: Key::of_entity(&key), name: given.trim().to_owned(), kind: kind.to_owned() })
+fn end(what: &str, (name, kind): (&str, &str)) -> Result<StagedEnd, String> {
+    StagedEnd::new(name, kind).map_err(|reason| format!("{what}: {reason}"))
 }

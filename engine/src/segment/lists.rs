@@ -55,6 +55,22 @@ impl StagedEdgeList {
     /// node, with the best of their names; nodes and labels without edges are left out. Edges that are there more than once become one
     /// with the sum of their weights, which no order of edges and no number of threads changes. Takes some 20 bytes an edge.
     ///
+    /// ```
+    /// use hedgerow::{Batch, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd};
+    /// use std::collections::BTreeMap;
+    ///
+    /// # fn main() -> Result<(), String> {
+    /// let nodes = vec![StagedEnd::new("Ely", "city")?, StagedEnd::new("Dover", "town")?];
+    /// let edges = vec![StagedEdge { subject: 0, object: 1, weight: 1.0 }];
+    /// let edge_lists = StagedEdgeList::of_graph(nodes, BTreeMap::from([("leads to".to_owned(), edges)]))?;
+    /// // A document with this key and another fingerprint would be replaced.
+    /// let document = StagedDocument { edge_lists, ..StagedDocument::textless("roads", [1; 16]) };
+    /// let mut batch = Batch::default();
+    /// batch.put(document);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// A sentence that says what is wrong: a label, a weight, or an edge between nodes that are not there.
     pub fn of_graph(nodes: Vec<StagedEnd>, edges: BTreeMap<String, Vec<StagedEdge>>) -> Result<Vec<Self>, String> {
