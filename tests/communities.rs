@@ -2,8 +2,9 @@
 
 use crate::stores::{Place, change, document};
 use hedgerow::{
-    Batch, CommunitiesBuilt, CommunityContent, CommunityDescription, CommunityLine, CommunityRules, Description, Embed,
-    Extractive, Listing, ModelError, Quiet, Snapshot, Store, Summarize, Summary, verify,
+    Batch, CommunitiesBuilt, CommunityContent, CommunityDescription, CommunityLine, CommunityRules, Context,
+    Description, Embed, Extractive, Filter, Legs, Listing, ModelError, Models, Question, Quiet, Snapshot, Store,
+    Strategy, Summarize, Summary, verify,
 };
 use std::sync::Mutex;
 
@@ -248,4 +249,62 @@ fn a_store_without_entities_has_no_communities() {
     store.commit(Batch::default()).expect("an empty batch is sound");
     assert_eq!(lines(&place.read()), []);
     assert!(place.read().find("community:00").is_err());
+}
+
+fn asked(snapshot: &Snapshot, text: &str, strategy: Strategy, filter: Option<&str>) -> Context {
+    let filter = filter.map(|filter| Filter::parse(filter).expect("it is a filter"));
+    let question = Question { strategy, filter, ..Question::new(text) };
+    snapshot.ask(&question, Models { embedder: Some(&Lengths), extractor: None }).expect("it has an answer")
+}
+
+#[test]
+fn questions_are_answered_by_reports_and_by_what_communities_hold_together() {
+    let place = Place::new();
+    let store = place.open();
+    put_all(&store);
+    let question = "Whom did Gustav and Henry greet at the harbour?";
+    let without = asked(&place.read(), question, Strategy::Reports, None);
+    assert!(without.incomplete.iter().any(|lack| lack.contains("no communities")), "{:?}", without.incomplete);
+    assert!(without.reports.is_empty() && !without.passages.is_empty());
+    store.build_communities(&rules(), &Extractive, Some(&Lengths), &Quiet).expect("communities can be found");
+    let snapshot = place.read();
+    let by_reports = asked(&snapshot, question, Strategy::Reports, None);
+    let first = by_reports.reports.first().expect("a community tells of it");
+    let community = described(&snapshot, first.key.trim_start_matches("community:"));
+    assert!(community.entities.iter().any(|entity| entity == "Gustav"), "{community:?}");
+    assert_eq!((&first.text, first.stale), (&community.text, false));
+    let told: usize = by_reports.reports.iter().map(|report| report.tokens).sum();
+    let passages: usize = by_reports.passages.iter().map(|passage| passage.tokens).sum();
+    assert_eq!(by_reports.tokens, told + passages);
+    for context in [&by_reports, &asked(&snapshot, question, Strategy::Subgraph, None)] {
+        let held = context.passages.iter().find(|passage| passage.legs.community > 0.0);
+        let held = held.expect("a community gives a passage something");
+        assert_eq!(held.path.iter().map(|step| step.by).collect::<Vec<_>>(), ["community", "tells of it"]);
+        assert!(context.passages.is_sorted_by(|a, b| a.score >= b.score));
+        for passage in &context.passages {
+            let Legs { terms, vector, named, link, walk, choice, community } = passage.legs;
+            assert!((terms + vector + named + link + walk + choice + community - passage.score).abs() < 1e-5);
+        }
+    }
+    // Beside the walk there is a quarter of the budget for reports.
+    let (graph, combined) =
+        (asked(&snapshot, question, Strategy::Graph, None), asked(&snapshot, question, Strategy::Combined, None));
+    assert!(graph.reports.is_empty() && !combined.reports.is_empty());
+    let keys = |context: &Context| context.passages.iter().map(|passage| passage.key.clone()).collect::<Vec<_>>();
+    assert_eq!(keys(&graph), keys(&combined));
+    // A filter holds inside all of them: reports too are chosen by what it lets through alone.
+    for strategy in [Strategy::Reports, Strategy::Subgraph, Strategy::Combined] {
+        let filtered = asked(&snapshot, question, strategy, Some("key = \"Alice and Bertha\""));
+        assert!(
+            filtered.passages.iter().all(|passage| ["Alice and Bertha", "bridge"].contains(&passage.document.as_str()))
+        );
+        for report in &filtered.reports {
+            let community = described(&snapshot, report.key.trim_start_matches("community:"));
+            assert!(community.entities.contains(&"Alice".to_owned()), "{community:?}");
+        }
+    }
+    // A level alone.
+    let question = Question { strategy: Strategy::Reports, level: Some(0), ..Question::new(question) };
+    let context = snapshot.ask(&question, Models::default()).expect("it has an answer");
+    assert!(!context.reports.is_empty() && context.reports.iter().all(|report| report.level == 0));
 }

@@ -96,7 +96,7 @@ pub use crate::query::{
     CommunityDescription, CommunityLine, Comparison, Context, Description, DescriptionLine, Direction, DocumentLine,
     Dropped, EdgeKind, EdgeRule, EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found,
     Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe,
-    RelationLine, Returned, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    RelationLine, ReportPassage, Returned, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction,

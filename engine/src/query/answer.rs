@@ -9,9 +9,12 @@ pub struct Context {
     pub question: String,
     /// Name of the strategy.
     pub strategy: &'static str,
+    /// Reports of communities, best first; of strategies that read them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<ReportPassage>,
     /// Best first.
     pub passages: Vec<Passage>,
-    /// Tokens of all passages, ⌈bytes / 4⌉ each.
+    /// Tokens of all reports and passages, ⌈bytes / 4⌉ each.
     pub tokens: usize,
     /// What the answer lacks: projections that are missing or behind, a model that can't be run.
     pub incomplete: Vec<String>,
@@ -26,6 +29,27 @@ pub struct Comparison {
     pub flat: Context,
     /// k seeds and k′ neighbours along definition links.
     pub graph: Context,
+}
+
+/// The report of a community that the question is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportPassage {
+    /// `community:ID`.
+    pub key: String,
+    /// Its level; 0 is the coarsest.
+    pub level: u32,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Identity of the model that wrote it; empty where it is drawn from the store without one.
+    pub model: String,
+    /// ⌈bytes / 4⌉.
+    pub tokens: usize,
+    /// What it was ranked by.
+    pub score: f32,
+    /// Whether the store has changed since it was made.
+    pub stale: bool,
 }
 
 /// A chunk that was chosen.
@@ -91,6 +115,8 @@ pub struct Legs {
     pub walk: f32,
     /// From what it adds to the passages before it, and what joins it to them.
     pub choice: f32,
+    /// From the community that it speaks of.
+    pub community: f32,
 }
 
 /// One step of a path.
@@ -98,7 +124,7 @@ pub struct Legs {
 pub struct Step {
     /// How this node follows from the question or from the node before: `terms and vector`, `terms`, `vector`, `filter`
     /// (nothing but the filter lets it through), `names`, `mentions`, `defined by`, `mentioned in`,
-    /// `next to`, `similar to`.
+    /// `next to`, `similar to`, `community`, `tells of it`.
     pub by: &'static str,
     /// The node: `chunk:KEY#N` or `entity:NAME`.
     pub node: String,

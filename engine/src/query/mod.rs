@@ -18,7 +18,8 @@ mod search;
 mod verdicts;
 
 pub use answer::{
-    Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, Role, Step, TermTrace, Trace, VectorTrace,
+    Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, ReportPassage, Role, Step, TermTrace, Trace,
+    VectorTrace,
 };
 pub use ask::{Question, Recipe, Sage, Strategy};
 pub use communities::{CommunityDescription, CommunityLine};

@@ -186,6 +186,9 @@ fn question(input: &mut Input<'_>) -> Question {
     let flags = input.byte();
     let mut question = Question::new(text(input));
     question.strategy = Strategy::ALL[usize::from(flags >> 5 & 2 | !flags & 1)];
+    if flags & 128 != 0 {
+        question.strategy = [Strategy::Reports, Strategy::Subgraph, Strategy::Combined][usize::from(flags % 3)];
+    }
     question.filter = filter(input);
     if flags & 2 != 0 {
         (question.seeds, question.neighbours, question.tokens_max) =

@@ -42,7 +42,8 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Chosen {
     /// flat: by terms and vectors; neighbours: with the chunks next to the best; graph: along definition links and shared
-    /// entities; sage: with what similarity edges join to the best
+    /// entities; sage: with what similarity edges join to the best; reports: by reports of communities and what tells of them; subgraph: with
+    /// what mentions several members of a community; combined: graph, with reports beside it
     #[arg(long, default_value = "graph", value_parser = strategies())]
     pub strategy: Strategy,
 }
@@ -76,6 +77,9 @@ pub struct Asking {
     /// How much vectors count beside terms, 0 to 1 [default: .2]. Of imported vectors see --space
     #[arg(long, value_name = "W", value_parser = weight)]
     vector_weight: Option<f32>,
+    /// Level of the communities whose reports are read [default: all]
+    #[arg(long, value_name = "N")]
+    level: Option<u32>,
     /// A constant of the strategy, such as similar=0; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = Constant::parse)]
     constant: Vec<Constant>,
@@ -95,6 +99,7 @@ impl Asking {
             filter: self.filter.clone(),
             space: self.space.clone(),
             vector_weight: self.vector_weight,
+            level: self.level,
             ..Question::new(self.question.as_str())
         };
         Constant::set_all(&self.constant, &mut question);

@@ -2,6 +2,7 @@
 
 mod beside;
 mod choose;
+mod community;
 mod entity;
 mod links;
 mod passage;
@@ -37,6 +38,8 @@ pub struct Question {
     pub vector: Option<Vec<f32>>,
     /// How much the cosine counts beside BM25, 0 to 1; none for the embedder's, or 0.4.
     pub vector_weight: Option<f32>,
+    /// The level of communities whose reports are read; none for all.
+    pub level: Option<u32>,
     /// Constants of the walk.
     pub recipe: Recipe,
     /// Constants of [`Strategy::Sage`].
@@ -56,11 +59,18 @@ pub enum Strategy {
     /// Structure-aware graph expansion: by terms and vectors, and k′ of the chunks that similarity edges join to the k
     /// best, ranked among themselves.
     Sage,
+    /// By the reports of the communities that the question is about, and the chunks that tell of these.
+    Reports,
+    /// By terms and vectors, and chunks that mention several members of the communities that the question is about.
+    Subgraph,
+    /// As [`Strategy::Graph`], with the reports of communities beside it in a quarter of the budget.
+    Combined,
 }
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Flat, Self::Neighbours, Self::Graph, Self::Sage];
+    pub const ALL: [Self; 7] =
+        [Self::Flat, Self::Neighbours, Self::Graph, Self::Sage, Self::Reports, Self::Subgraph, Self::Combined];
 
     /// Its name.
     #[must_use]
@@ -70,6 +80,9 @@ impl Strategy {
             Self::Neighbours => "neighbours",
             Self::Graph => "graph",
             Self::Sage => "sage",
+            Self::Reports => "reports",
+            Self::Subgraph => "subgraph",
+            Self::Combined => "combined",
         }
     }
 }
@@ -195,6 +208,7 @@ impl Question {
             space: None,
             vector: None,
             vector_weight: None,
+            level: None,
             recipe: Recipe::default(),
             sage: Sage::default(),
         }
@@ -216,6 +230,20 @@ impl Bounded<'_> {
                     plan.chosen()?
                 }
                 Strategy::Neighbours | Strategy::Sage => plan.ranked_beside()?,
+                Strategy::Reports => {
+                    let told = plan.communities()?;
+                    plan.report(&told, 1)?;
+                    plan.reported(&told)?
+                }
+                Strategy::Subgraph => {
+                    let told = plan.communities()?;
+                    plan.subgraph(&told)?
+                }
+                Strategy::Combined => {
+                    plan.report_beside()?;
+                    plan.walk(models)?;
+                    plan.chosen()?
+                }
             };
             plan.context(ranked)
         })

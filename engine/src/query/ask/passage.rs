@@ -20,13 +20,15 @@ impl Plan<'_, '_> {
         let text = chunk.text()?;
         let walk = self.walked.get(&id).map_or(0.0, |share| share.value);
         let choice = self.choice.get(&id).copied().unwrap_or_default();
+        let community = self.held.get(&id).map_or(0.0, |held| held.value);
         let legs = Legs {
             terms: self.terms.get(id),
             vector: self.cosines.get(id),
             named: self.named.get(&id).map_or(0.0, |named| named.0),
-            link: score - self.head(id) - walk - choice,
+            link: score - self.head(id) - walk - choice - community,
             walk,
             choice,
+            community,
         };
         let (role, path) = self.path(id, &legs)?;
         let metadata = node::object(chunk.metadata()?);
@@ -52,13 +54,20 @@ impl Plan<'_, '_> {
 
     /// The reason for a passage: a link from a seed or the walk (for another seed only if that is the largest part of its
     /// score), a name in the question, or terms and vector.
-    fn path(&self, id: ChunkId, legs: &Legs) -> Result<(Role, Vec<Step>), Damage> {
+    fn path(&self, id: ChunkId, legs: &Legs) -> Result<(Role, Vec<Step>), QueryError> {
         let is_seed = self.is_seed(id);
         let (own, reached) = if is_seed { (Role::Seed, Role::Seed) } else { (Role::Match, Role::Neighbour) };
         let flat = self.flat(id);
         if let Some(Beside { seed, by, weight }) = self.beside.get(&id) {
             let step = Step { by, node: self.node(id)?, weight: *weight };
             return Ok((Role::Neighbour, vec![self.by_itself(*seed)?, step]));
+        }
+        if let Some(held) = self.held.get(&id) {
+            let community = self.snapshot.community_key(held.row)?;
+            let steps =
+                [("community", community, held.score), ("tells of it", self.node(id)?, self.head(id) + held.value)];
+            let role = if held.value > self.head(id) { Role::Neighbour } else { own };
+            return Ok((role, steps.into_iter().map(|(by, node, weight)| Step { by, node, weight }).collect()));
         }
         if let Some(link) = self.strongest(id)
             && self.by_link(id, link) - self.head(id) > if is_seed { legs.named.max(flat).max(legs.walk) } else { 0.0 }

@@ -2,8 +2,9 @@
 
 use crate::error::{Damage, QueryError};
 use crate::model::Models;
-use crate::query::answer::{Context, Dropped, Trace, VectorTrace};
+use crate::query::answer::{Context, Dropped, ReportPassage, Trace, VectorTrace};
 use crate::query::ask::beside::Beside;
+use crate::query::ask::community::Held;
 use crate::query::ask::links::Link;
 use crate::query::ask::vector::question_vector;
 use crate::query::ask::walk::Share;
@@ -43,6 +44,12 @@ pub(super) struct Plan<'s, 'q> {
     pub choice: BTreeMap<ChunkId, f32>,
     /// How a chunk came beside a seed.
     pub beside: BTreeMap<ChunkId, Beside>,
+    /// Through which community a chunk was found.
+    pub held: BTreeMap<ChunkId, Held>,
+    /// Reports that are told.
+    pub reports: Vec<ReportPassage>,
+    /// The question's vector, of length 1.
+    pub vector: Option<Vec<f32>>,
     pub seeds: Vec<(ChunkId, f32)>,
     /// The best by their heads, of which the seeds are some.
     pub best: Vec<(ChunkId, f32)>,
@@ -56,13 +63,13 @@ impl<'s, 'q> Plan<'s, 'q> {
     pub fn of(snapshot: &'s Bounded<'s>, question: &'q Question, models: Models<'_>) -> Result<Self, QueryError> {
         let allowed = question.filter.as_ref().map(|filter| node::allowed(snapshot, filter)).transpose()?;
         let mut incomplete = match question.strategy {
-            Strategy::Graph => snapshot.incomplete(),
+            Strategy::Graph | Strategy::Reports | Strategy::Subgraph | Strategy::Combined => snapshot.incomplete(),
             Strategy::Sage if snapshot.edges().next().is_none() => vec![NO_EDGES.into()],
             Strategy::Flat | Strategy::Neighbours | Strategy::Sage => Vec::new(),
         };
         let Terms { scores: mut terms, coverage, traces } = legs::terms(snapshot, &question.text)?;
         let vector = question_vector(snapshot, question, models, &mut incomplete)?;
-        let mut weight = 0.0;
+        let (mut weight, mut own) = (0.0, None);
         let mut cosines = Scores::none(snapshot)?;
         let mut vectors = Vectors::none();
         let mut trace = Trace { generation: snapshot.generation(), terms: traces, ..Trace::default() };
@@ -76,6 +83,7 @@ impl<'s, 'q> Plan<'s, 'q> {
             cosines = Scores::of(snapshot, &scored)?;
             let compared = scored.len() as u64;
             weight = vector.weight;
+            own = Some(vector.components);
             let Space { name, model, .. } = vector.space;
             trace.vector = Some(VectorTrace { space: name, model, weight, compared });
         }
@@ -96,12 +104,20 @@ impl<'s, 'q> Plan<'s, 'q> {
             walked: BTreeMap::new(),
             choice: BTreeMap::new(),
             beside: BTreeMap::new(),
+            held: BTreeMap::new(),
+            reports: Vec::new(),
+            vector: own,
             seeds: Vec::new(),
             best: Vec::new(),
             allowed,
             incomplete,
             trace,
         })
+    }
+
+    /// Says what the answer lacks.
+    pub fn lacks(&mut self, what: &str) {
+        self.incomplete.push(what.to_owned());
     }
 
     pub fn flat(&self, chunk: ChunkId) -> f32 {
@@ -208,7 +224,8 @@ impl<'s, 'q> Plan<'s, 'q> {
     /// Fills the budget, and says what was left out.
     pub fn context(mut self, ranked: Vec<(ChunkId, f32)>) -> Result<Context, QueryError> {
         let count = self.question.seeds.saturating_add(self.question.neighbours);
-        let (mut passages, mut tokens) = (Vec::new(), 0);
+        let mut tokens = self.reports.iter().map(|report| report.tokens).sum();
+        let mut passages = Vec::new();
         for (position, (chunk, score)) in ranked.into_iter().enumerate() {
             let passage = self.passage(chunk, score)?;
             let reason = if position >= count {
@@ -225,6 +242,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         Ok(Context {
             question: self.question.text.clone(),
             strategy: self.question.strategy.name(),
+            reports: self.reports,
             passages,
             tokens,
             incomplete: self.incomplete,

@@ -4,7 +4,7 @@ pub mod layout;
 
 use std::io::{self, Write};
 
-use hedgerow::{Context, Legs, LinkTrace, Passage, Question, Role, Step};
+use hedgerow::{Context, Legs, LinkTrace, Passage, Question, ReportPassage, Role, Step};
 
 use crate::command::render::layout::{columns, counted, cut, decimal, grouped, padded, plain, width, wrap};
 
@@ -14,6 +14,9 @@ use crate::command::render::layout::{columns, counted, cut, decimal, grouped, pa
 /// When the output cannot be written.
 pub fn context(out: &mut dyn Write, question: &Question, context: &Context) -> io::Result<()> {
     writeln!(out, "{}", headline(context))?;
+    for report in &context.reports {
+        self::report(out, report)?;
+    }
     if context.passages.is_empty() {
         writeln!(out, "\n{}", why_empty(question, context))?;
     }
@@ -23,6 +26,16 @@ pub fn context(out: &mut dyn Write, question: &Question, context: &Context) -> i
     }
     writeln!(out)?;
     trace(out, context)
+}
+
+/// The report of a community, with its key and title above it.
+fn report(out: &mut dyn Write, report: &ReportPassage) -> io::Result<()> {
+    let stale = if report.stale { "; the store has changed since" } else { "" };
+    writeln!(out, "\n{} ({}, level {}{stale})", plain(&report.title), plain(&report.key), report.level)?;
+    for line in report.text.lines().flat_map(|line| wrap(line, width() - TEXT_INDENT - 2)) {
+        writeln!(out, "{}", format!("{:TEXT_INDENT$}│ {line}", "").trim_end())?;
+    }
+    Ok(())
 }
 
 /// Why an answer has no passage.
@@ -70,6 +83,7 @@ pub fn path_within(passage: &Passage, context: &Context) -> String {
             let likeness = if by == "similar to" { format!(", {}", decimal(*weight, 2)) } else { String::new() };
             format!("{itself}{by} {}{likeness}", cited(bare(&seed.node), context))
         }
+        [Step { by: "community", node, .. }, _] => format!("{}; tells of {node}", own_reason(passage)),
         [Step { node, .. }, last] if last.by != DEFINED => {
             format!("{}; mentions ‘{}’, which the question names", own_reason(passage), bare(node))
         }
@@ -214,6 +228,7 @@ fn legs(legs: &Legs) -> String {
         ("link", legs.link),
         ("walk", legs.walk),
         ("choice", legs.choice),
+        ("community", legs.community),
     ];
     let parts = parts.iter().filter(|(_, value)| *value != 0.0);
     let parts: Vec<String> = parts.map(|(name, value)| format!("{name} {}", decimal(*value, 3))).collect();
