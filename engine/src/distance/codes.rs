@@ -1,8 +1,12 @@
 //! Vectors as codes of eight bits with one scale, and how far a product of codes can lie from the similarity.
 
-use crate::distance::fine::{CODE_MAX, FINE_STEP, Fine, Scales, Squares, encode, mixed};
-use crate::distance::tile::{Left, Right, TILE_COLUMNS, TILE_ROWS};
+pub use crate::distance::coded::{Coded, Lefts};
+use crate::distance::coded::{FineRows, Lengths, Panel, width_of};
+use crate::distance::fine::{CODE_MAX, Scales, Squares, encode, mixed};
+use crate::distance::rows::Rows;
+use crate::distance::tile::{Left, TILE_COLUMNS, TILE_ROWS};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The codes of a matrix.
 ///
@@ -19,73 +23,28 @@ use rayon::prelude::*;
 /// `|x·y − (x̂·ŷ + x̂·s + r·ŷ)| = |r·s + g·y + (x̂ + r)·h| ≤ (‖r‖² + ‖s‖²) / 2 + ‖g‖ · reach + ‖h‖ · reach`.
 ///
 /// What the [similarity](crate::distance::dot) rounds is below [`SLACK`] · reach² and counts as an error of both rows.
-pub struct Codes {
-    rows: usize,
-    steps: usize,
-    scale: f64,
+pub struct Codes<'r> {
+    rows: &'r Rows<'r>,
+    /// Which of the rows.
+    listed: Vec<u32>,
+    scales: Scales,
     /// One divided by what a product of one is; what it is rounded by, the slack of errors covers.
     per_unit: f64,
     reach: f64,
     /// For each row how far it moves similarities from products, in units of a product, and from estimates, in units of an
     /// estimate; rounded up.
     errors: Vec<(i32, i64)>,
-    /// Of each panel, step by step, four codes of every column.
-    right: Aligned<i8>,
-    bias: Vec<[i32; TILE_COLUMNS]>,
-    fine: FineRows,
+    /// The codes of all rows; none where they are made again whenever they are needed.
+    held: Option<Coded>,
 }
 
-/// The left sides of tiles.
-pub struct Lefts {
-    steps: usize,
-    packed: Vec<[Left; TILE_ROWS]>,
-}
-
-impl Lefts {
-    /// That of the tile with this number.
-    pub fn tile(&self, tile: usize) -> &[[Left; TILE_ROWS]] {
-        self.packed.get(tile * self.steps..(tile + 1) * self.steps).unwrap_or_default()
-    }
-}
-
-/// What [`Fine`] shows.
-struct FineRows {
-    codes: Aligned<u8>,
-    rests: Aligned<i8>,
-    bias: Vec<i32>,
-    width: usize,
-}
-
-/// Bytes that begin where a line of the cache does, so that no vector lies in two.
-struct Aligned<T> {
-    room: Vec<T>,
-    start: usize,
-    len: usize,
-}
-
-/// Bytes of a line of the cache.
-const LINE: usize = 64;
-
-impl<T: Copy> Aligned<T> {
-    fn filled(value: T, len: usize) -> Self {
-        let room = vec![value; len + LINE];
-        let start = room.as_ptr().align_offset(LINE).min(LINE);
-        Self { room, start, len }
-    }
-}
-
-impl<T> std::ops::Deref for Aligned<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.room[self.start..self.start + self.len]
-    }
-}
-
-impl<T> std::ops::DerefMut for Aligned<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.room[self.start..self.start + self.len]
-    }
+/// Whether codes stay in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// Those of all rows do.
+    All,
+    /// Those of a row are made again whenever it is compared with a stripe of others.
+    None,
 }
 
 /// The share of `‖x‖ ‖y‖` that the rounding of a similarity and of the figures here stays below, several times over:
@@ -107,79 +66,127 @@ const ERROR_MAX: i32 = NEVER / 2;
 /// What no estimate reaches.
 pub const FINE_NEVER: i64 = 1 << 48;
 
-/// Bytes of a panel's step.
-const STEP: usize = 4 * TILE_COLUMNS;
-
 /// Rows that the scale is chosen by.
 const SCALE_ROWS: usize = 512;
 
 /// Scales tried, each less than the one before it by a twelfth root of two.
 const SCALE_STEPS: u32 = 24;
 
-impl Codes {
-    /// Codes of the listed rows of a row-major matrix of finite components, in the order of the list; a row that is not
-    /// there counts as zero. Costs one pass over them, on the current rayon pool.
-    pub fn new(matrix: &[f32], dimensions: usize, listed: &[u32]) -> Self {
-        let rows = listed.len();
-        let vector = |row: u32| matrix.chunks_exact(dimensions.max(1)).nth(row as usize).unwrap_or_default();
-        let steps = dimensions.div_ceil(4);
-        let scales = fitting(matrix, dimensions);
-        let scale = scales.coarse;
-        let width = dimensions.next_multiple_of(FINE_STEP);
-        let (codes, rests) = (Aligned::filled(128, rows * width), Aligned::filled(0, rows * width));
-        let mut fine = FineRows { codes, rests, bias: vec![0; rows], width };
-        let places = fine.codes.par_chunks_mut(width.max(1)).zip(fine.rests.par_chunks_mut(width.max(1)));
-        let lines = places.zip(&mut fine.bias).zip(listed);
-        let measured: Vec<Lengths> = lines
-            .map(|(((codes, rests), bias), row)| {
-                let row = vector(*row);
-                let squares = encode(row, scales, &mut codes[..row.len()], &mut rests[..row.len()]);
-                *bias = 128 * rests.iter().map(|rest| i32::from(*rest)).sum::<i32>();
-                Lengths::of(squares)
-            })
-            .collect();
-        let reach = measured.iter().map(|lengths| lengths.whole + lengths.left).fold(0.0, f64::max) * (1.0 + SLACK);
-        let errors = measured.iter().map(|lengths| lengths.errors(reach, scale * scale)).collect();
-        let row =
-            |row: usize| fine.codes.as_chunks::<4>().0.chunks_exact((width / 4).max(1)).nth(row).unwrap_or_default();
-        let panels = rows.div_ceil(TILE_COLUMNS);
-        let (mut right, mut bias) = (Aligned::filled(0, panels * steps * STEP), vec![[0; TILE_COLUMNS]; panels]);
-        right.par_chunks_mut((steps * STEP).max(1)).zip(&mut bias).enumerate().for_each(|(panel, (packed, bias))| {
-            let packed = packed.as_chunks_mut::<4>().0.as_chunks_mut::<TILE_COLUMNS>().0;
-            for at in 0..TILE_COLUMNS {
-                for (packed, codes) in packed.iter_mut().zip(row(panel * TILE_COLUMNS + at)) {
-                    packed[at] = codes.map(|code| (code ^ 128).cast_signed());
-                    bias[at] += 128 * packed[at].iter().map(|code| i32::from(*code)).sum::<i32>();
-                }
+impl<'r> Codes<'r> {
+    /// Codes of the listed rows, of finite components, in the order of the list; a row that is not there counts as zero. Costs
+    /// one pass over them, on the current rayon pool.
+    pub fn new(rows: &'r Rows<'r>, listed: Vec<u32>, keeping: Keeping) -> Self {
+        let scales = fitting(rows);
+        let mut codes = Self { rows, listed, scales, per_unit: 0.0, reach: 0.0, errors: Vec::new(), held: None };
+        let mut measured = Vec::new();
+        match keeping {
+            Keeping::All => {
+                let mut held = Coded::default();
+                let panels: Vec<Panel<'_>> =
+                    held.panels((0, &codes.listed), rows.dimensions(), &mut measured).collect();
+                panels.into_par_iter().for_each_init(Vec::new, |room, panel| codes.encode(panel, room));
+                codes.held = Some(held);
             }
-        });
-        Self { rows, steps, scale, per_unit: 1.0 / (scale * scale), reach, errors, right, bias, fine }
+            Keeping::None => {
+                let chunks = codes.listed.par_chunks(TILE_COLUMNS);
+                let of_chunk = |(room, coded): &mut (Vec<f32>, Coded), listed: &[u32]| {
+                    let mut measured = Vec::new();
+                    for panel in coded.panels((0, listed), rows.dimensions(), &mut measured) {
+                        codes.encode(panel, room);
+                    }
+                    measured
+                };
+                measured = chunks.map_init(Default::default, of_chunk).collect::<Vec<_>>().concat();
+            }
+        }
+        let unit = codes.unit();
+        let reach = measured.iter().map(|lengths| lengths.whole + lengths.left).fold(0.0, f64::max) * (1.0 + SLACK);
+        let errors = measured.iter().map(|lengths| lengths.errors(reach, unit)).collect();
+        Self { per_unit: 1.0 / unit, reach, errors, ..codes }
     }
 
-    /// Rows.
-    pub fn rows(&self) -> usize {
+    /// Fills a panel.
+    fn encode(&self, panel: Panel<'_>, room: &mut Vec<f32>) {
+        let width = width_of(self.rows.dimensions()).max(1);
+        let Panel { listed, codes, rests, fine_bias, right, bias, measured } = panel;
+        let packed = right.as_chunks_mut::<4>().0.as_chunks_mut::<TILE_COLUMNS>().0;
+        let lines = codes.chunks_mut(width).zip(rests.chunks_mut(width)).zip(fine_bias).zip(measured);
+        for (at, ((((codes, rests), fine_bias), measured), row)) in lines.zip(listed).enumerate() {
+            *measured = self.encode_row(*row, codes, rests, fine_bias, room);
+            for (packed, codes) in packed.iter_mut().zip(codes.as_chunks::<4>().0) {
+                packed[at] = codes.map(|code| (code ^ 128).cast_signed());
+                bias[at] += 128 * packed[at].iter().map(|code| i32::from(*code)).sum::<i32>();
+            }
+        }
+    }
+
+    fn encode_row(&self, row: u32, codes: &mut [u8], rests: &mut [i8], bias: &mut i32, room: &mut Vec<f32>) -> Lengths {
+        let row = self.rows.read(row, room);
+        let squares = encode(row, self.scales, &mut codes[..row.len()], &mut rests[..row.len()]);
+        *bias = 128 * rests.iter().map(|rest| i32::from(*rest)).sum::<i32>();
+        Lengths::of(squares)
+    }
+
+    /// The rows of which these are the codes.
+    pub fn vectors(&self) -> &'r Rows<'r> {
         self.rows
     }
 
-    /// The left sides of tiles of listed rows.
-    pub fn lefts(&self, listed: &[u32]) -> Lefts {
-        let width = self.fine.width / 4;
-        let row = |row: u32| self.fine.codes.as_chunks::<4>().0.chunks_exact(width.max(1)).nth(row as usize);
-        let mut packed = vec![[[128; 4]; TILE_ROWS]; listed.len().div_ceil(TILE_ROWS) * self.steps];
-        packed.par_chunks_mut(self.steps.max(1)).zip(listed.par_chunks(TILE_ROWS)).for_each(|(packed, listed)| {
-            for (at, number) in listed.iter().enumerate() {
-                for (packed, codes) in packed.iter_mut().zip(row(*number).unwrap_or_default()) {
-                    packed[at] = *codes;
-                }
-            }
-        });
-        Lefts { steps: self.steps, packed }
+    /// Which of them has each place.
+    pub fn order(&self) -> &[u32] {
+        &self.listed
     }
 
-    /// The right side of the tile with this number: the rows from `panel · TILE_COLUMNS` on, and their bias.
-    pub fn right(&self, panel: usize) -> (&[[Right; TILE_COLUMNS]], &[i32; TILE_COLUMNS]) {
-        let bytes = self.right.get(panel * self.steps * STEP..(panel + 1) * self.steps * STEP).unwrap_or_default();
-        (bytes.as_chunks::<4>().0.as_chunks().0, self.bias.get(panel).unwrap_or(&[0; TILE_COLUMNS]))
+    /// Places.
+    pub fn rows(&self) -> usize {
+        self.listed.len()
+    }
+
+    /// The codes of the places of a range, which begins with a panel, and perhaps of others; put into `room` where they are not
+    /// in memory.
+    pub fn columns<'c>(&'c self, places: Range<usize>, room: &'c mut Coded) -> &'c Coded {
+        let Some(held) = &self.held else {
+            let listed = self.listed.get(places.clone()).unwrap_or_default();
+            let (mut measured, mut components) = (Vec::new(), Vec::new());
+            for panel in room.panels((places.start, listed), self.rows.dimensions(), &mut measured) {
+                self.encode(panel, &mut components);
+            }
+            return room;
+        };
+        held
+    }
+
+    /// The left sides of tiles of some places.
+    pub fn lefts(&self, places: Vec<u32>) -> Lefts {
+        let steps = self.rows.dimensions().div_ceil(4);
+        let mut packed = vec![[[128; 4]; TILE_ROWS]; places.len().div_ceil(TILE_ROWS) * steps];
+        let tiles = packed.par_chunks_mut(steps.max(1)).zip(places.par_chunks(TILE_ROWS));
+        let pack = |packed: &mut [[Left; TILE_ROWS]], at: usize, codes: &[Left]| {
+            for (packed, codes) in packed.iter_mut().zip(codes) {
+                packed[at] = *codes;
+            }
+        };
+        if let Some(held) = &self.held {
+            tiles.for_each(|(packed, places)| {
+                (0..).zip(places).for_each(|(at, place)| pack(packed, at, held.fine.row(*place as usize)));
+            });
+            return Lefts { steps, packed, places, own: None };
+        }
+        let width = width_of(self.rows.dimensions());
+        let mut own = FineRows::default();
+        own.zero(places.len(), width);
+        let tile = (TILE_ROWS * width).max(1);
+        let fine = own.codes.par_chunks_mut(tile).zip(own.rests.par_chunks_mut(tile));
+        let fine = fine.zip(own.bias.par_chunks_mut(TILE_ROWS));
+        tiles.zip(fine).for_each_init(Vec::new, |room, ((packed, places), ((codes, rests), bias))| {
+            let lines = codes.chunks_mut(width.max(1)).zip(rests.chunks_mut(width.max(1))).zip(bias);
+            for (at, (((codes, rests), bias), place)) in lines.zip(places).enumerate() {
+                let row = self.listed.get(*place as usize).copied().unwrap_or(u32::MAX);
+                self.encode_row(row, codes, rests, bias, room);
+                pack(packed, at, codes.as_chunks().0);
+            }
+        });
+        Lefts { steps, packed, places, own: Some(own) }
     }
 
     /// How far a row moves similarities from products of its codes, rounded up to units of such a product.
@@ -197,11 +204,24 @@ impl Codes {
         whole(f64::from(similarity) * self.per_unit).saturating_sub(2).clamp(-NEVER, NEVER)
     }
 
-    /// The similarities of a row and listed ones, of which the products of codes are given, as the finer codes estimate them:
-    /// in units of [`Codes::fine_unit`].
-    pub fn narrow(&self, row: usize, listed: &[u32], products: &[i32], scratch: &mut Vec<i32>, out: &mut Vec<i64>) {
-        let FineRows { codes, rests, bias, width } = &self.fine;
-        mixed(Fine { codes, rests, bias, width: *width }, row, listed, scratch);
+    /// The similarities of a row, one of those on the left, and listed columns, of which the products of codes are given, as the
+    /// finer codes estimate them: in units of [`Codes::fine_unit`].
+    pub fn narrow(
+        &self,
+        (lefts, number): (&Lefts, usize),
+        (columns, listed): (&Coded, &[u32]),
+        products: &[i32],
+        scratch: &mut Vec<i32>,
+        out: &mut Vec<i64>,
+    ) {
+        let own = match (&lefts.own, &self.held) {
+            (Some(own), _) => (own.of(0), number),
+            (None, held) => {
+                let place = lefts.places.get(number).copied().unwrap_or(u32::MAX);
+                (held.as_ref().unwrap_or(columns).fine.of(0), place as usize)
+            }
+        };
+        mixed(own, columns.fine.of(columns.first), listed, scratch);
         out.clear();
         let estimates = products.iter().zip(scratch);
         out.extend(estimates.map(|(product, mixed)| i64::from(*product) * REST_STEPS_WHOLE + i64::from(*mixed)));
@@ -237,7 +257,7 @@ impl Codes {
     /// How far an estimate lies from a similarity at most, for all pairs but those of few rows, in units of
     /// [`Codes::fine_unit`]: where it may lie further away, the errors of the pair's rows say so.
     pub fn usual_error(&self) -> i64 {
-        let mut errors: Vec<i64> = (0..self.rows).map(|row| self.fine_error(row)).collect();
+        let mut errors: Vec<i64> = (0..self.rows()).map(|row| self.fine_error(row)).collect();
         errors.sort_unstable();
         2 * errors.get(errors.len() * 19 / 20).copied().unwrap_or_default()
     }
@@ -249,15 +269,19 @@ impl Codes {
 
     /// What a product of one is as a similarity.
     pub fn unit(&self) -> f64 {
-        self.scale * self.scale
+        self.scales.coarse * self.scales.coarse
     }
 }
 
 /// The scale under which the errors of some rows are least: rounding grows with it, cutting off shrinks.
-fn fitting(matrix: &[f32], dimensions: usize) -> Scales {
-    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-    let step = rows.div_ceil(SCALE_ROWS).max(1);
-    let sample = || matrix.chunks_exact(dimensions.max(1)).step_by(step);
+fn fitting(rows: &Rows<'_>) -> Scales {
+    let dimensions = rows.dimensions();
+    let step = rows.count().div_ceil(SCALE_ROWS).max(1);
+    let (mut some, mut room) = (Vec::new(), Vec::new());
+    for row in (0..u32::MAX).take(rows.count()).step_by(step) {
+        some.extend_from_slice(rows.read(row, &mut room));
+    }
+    let sample = || some.chunks_exact(dimensions.max(1));
     let largest = sample().flatten().map(|x| f64::from(x.abs())).fold(0.0, f64::max);
     let full = Scales::new(if largest > 0.0 { largest / CODE_MAX } else { 1.0 }, REST_STEPS);
     let (mut codes, mut rests) = (vec![0; dimensions], vec![0; dimensions]);
@@ -278,15 +302,6 @@ fn fitting(matrix: &[f32], dimensions: usize) -> Scales {
         }
     }
     best
-}
-
-/// The lengths of a row, of what its codes leave, of the rests, and of what these leave.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lengths {
-    whole: f64,
-    left: f64,
-    rest: f64,
-    last: f64,
 }
 
 impl Lengths {
@@ -345,18 +360,22 @@ mod tests {
 
     #[test]
     fn similarities_lie_where_the_codes_say() {
-        for (rows, dimensions) in [(70, 3), (70, 16), (90, 61), (90, 384), (33, 1000)] {
+        let shapes = [(70, 3), (70, 16), (90, 61), (90, 384), (33, 1000)];
+        for ((rows, dimensions), keeping) in shapes.into_iter().zip([Keeping::All, Keeping::None].into_iter().cycle()) {
             let matrix = vectors(rows, dimensions);
             let listed: Vec<u32> = (0..u32::try_from(rows).unwrap()).rev().collect();
-            let codes = Codes::new(&matrix, dimensions, &listed);
+            let placed = Rows::of_matrix(&matrix, dimensions);
+            let codes = Codes::new(&placed, listed.clone(), keeping);
+            let mut room = Coded::default();
+            let columns = codes.columns(0..rows, &mut room);
             let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
-            let lefts = codes.lefts(&(0..u32::try_from(rows).unwrap()).collect::<Vec<_>>());
+            let lefts = codes.lefts((0..u32::try_from(rows).unwrap()).collect());
             let mut tightest = 0;
             for left in 0..rows {
-                let (mut columns, mut coarse) = (Vec::new(), Vec::new());
+                let (mut others, mut coarse) = (Vec::new(), Vec::new());
                 for panel in 0..rows.div_ceil(TILE_COLUMNS) {
                     let mut out = Products::default();
-                    let (right, bias) = codes.right(panel);
+                    let (right, bias) = columns.right(panel);
                     products(lefts.tile(left / TILE_ROWS), right, bias, &mut out);
                     for (column, product) in (panel * TILE_COLUMNS..rows).zip(out.0[left % TILE_ROWS]) {
                         let similarity = dot(vector(left), vector(column));
@@ -364,13 +383,13 @@ mod tests {
                         assert!(product <= codes.certainly_above(similarity) + errors);
                         assert!(product > codes.perhaps_at_least(similarity) - errors);
                         assert!(product.abs() <= codes.product_max());
-                        columns.push(u32::try_from(column).unwrap());
+                        others.push(u32::try_from(column).unwrap());
                         coarse.push(product);
                     }
                 }
                 let mut estimates = Vec::new();
-                codes.narrow(left, &columns, &coarse, &mut Vec::new(), &mut estimates);
-                for (column, estimate) in columns.iter().zip(&estimates) {
+                codes.narrow((&lefts, left), (columns, &others), &coarse, &mut Vec::new(), &mut estimates);
+                for (column, estimate) in others.iter().zip(&estimates) {
                     let similarity = dot(vector(left), vector(*column as usize));
                     let error = codes.fine_error(left) + codes.fine_error(*column as usize);
                     assert!(estimate - error <= codes.fine_floor(similarity) + 2);
@@ -391,9 +410,10 @@ mod tests {
     #[test]
     fn vectors_of_any_size_are_safe() {
         for (matrix, dimensions) in [(vec![], 3), (vec![0.0; 6], 3), (vec![1e30; 6], 3), (vec![1e-40; 6], 2)] {
-            let codes = Codes::new(&matrix, dimensions, &[0, 1, 7]);
+            let placed = Rows::of_matrix(&matrix, dimensions);
+            let codes = Codes::new(&placed, vec![0, 1, 7], Keeping::All);
             assert!(codes.error(0) >= 0 && codes.product_max() >= 0);
-            assert_eq!(codes.right(9).0.len(), 0);
+            assert_eq!(codes.columns(0..3, &mut Coded::default()).right(9).0.len(), 0);
             for similarity in [f32::NEG_INFINITY, f32::MIN, 0.0, f32::MAX, f32::INFINITY, f32::NAN] {
                 assert!(codes.perhaps_at_least(similarity) <= codes.certainly_above(similarity));
                 assert!(codes.fine_floor(similarity).abs() <= FINE_NEVER);

@@ -20,27 +20,29 @@ pub struct Fine<'f> {
     pub bias: &'f [i32],
     /// Bytes of a row.
     pub width: usize,
+    /// The number of the first.
+    pub first: usize,
 }
 
 /// Rows of [`Fine`] are whole multiples of this.
 pub const FINE_STEP: usize = 64;
 
-/// The mixed products `Σ code · rest' + rest · code'` of a row with listed ones; what is not there gives 0.
-pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
+/// The mixed products `Σ code · rest' + rest · code'` of a row with listed others; what is not there gives 0.
+pub fn mixed((own, row): (Fine<'_>, usize), others: Fine<'_>, listed: &[u32], out: &mut Vec<i32>) {
     out.clear();
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F and its VNNI.
-        Level::Avx512Vnni => unsafe { mixed_avx512(fine, row, listed, out) },
+        Level::Avx512Vnni => unsafe { mixed_avx512((own, row), others, listed, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and AVX-VNNI.
-        Level::AvxVnni => unsafe { mixed_avx_vnni(fine, row, listed, out) },
+        Level::AvxVnni => unsafe { mixed_avx_vnni((own, row), others, listed, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2.
-        Level::Avx2 => unsafe { mixed_avx2(fine, row, listed, out) },
+        Level::Avx2 => unsafe { mixed_avx2((own, row), others, listed, out) },
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => crate::distance::neon::mixed(fine, row, listed, out),
-        Level::Scalar => mixed_body::<[i32; 4], 4, 2>(fine, row, listed, out),
+        Level::Neon => crate::distance::neon::mixed((own, row), others, listed, out),
+        Level::Scalar => mixed_body::<[i32; 4], 4, 2>((own, row), others, listed, out),
     }
 }
 
@@ -98,8 +100,8 @@ fn encode_avx2(row: &[f32], scales: Scales, codes: &mut [u8], rests: &mut [i8]) 
 macro_rules! compiled_for {
     ($features:literal, $sums:ty, $width:literal, $mixed:ident) => {
         #[target_feature(enable = $features)]
-        fn $mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
-            mixed_body::<$sums, $width, 4>(fine, row, listed, out);
+        fn $mixed((own, row): (Fine<'_>, usize), others: Fine<'_>, listed: &[u32], out: &mut Vec<i32>) {
+            mixed_body::<$sums, $width, 4>((own, row), others, listed, out);
         }
     };
 }
@@ -177,31 +179,31 @@ fn rounded(value: f64) -> (f64, i8) {
 /// The body of [`mixed`].
 #[inline(always)]
 pub fn mixed_body<V: Sums<W>, const W: usize, const R: usize>(
-    fine: Fine<'_>,
-    row: usize,
+    (own, row): (Fine<'_>, usize),
+    others: Fine<'_>,
     listed: &[u32],
     out: &mut Vec<i32>,
 ) {
-    let Some((codes, rests, bias)) = fine.row::<W>(row) else { return out.resize(listed.len(), 0) };
+    let Some((codes, rests, bias)) = own.row::<W>(row) else { return out.resize(listed.len(), 0) };
     for numbers in listed.chunks(R) {
-        let mut others = [(codes, rests, bias); R];
+        let mut group = [(codes, rests, bias); R];
         let mut there = [false; R];
         for (at, number) in numbers.iter().enumerate() {
-            if let Some(other) = fine.row::<W>(*number as usize) {
-                (others[at], there[at]) = (other, true);
+            if let Some(other) = others.row::<W>(*number as usize) {
+                (group[at], there[at]) = (other, true);
             }
         }
         let mut sums = [V::start(&[0; W]); R];
         for step in 0..codes.len().min(rests.len()) {
             let (code, rest) = (V::codes(&codes[step]), V::columns(&rests[step]));
             for at in 0..R {
-                let (codes, rests, _) = others[at];
+                let (codes, rests, _) = group[at];
                 sums[at] = sums[at].add(code, V::columns(&rests[step]));
                 sums[at] = sums[at].add(V::codes(&codes[step]), rest);
             }
         }
         for at in 0..numbers.len() {
-            let off = if V::BIASED { bias.wrapping_add(others[at].2) } else { 0 };
+            let off = if V::BIASED { bias.wrapping_add(group[at].2) } else { 0 };
             out.push(if there[at] { sums[at].total().wrapping_sub(off) } else { 0 });
         }
     }
@@ -213,7 +215,8 @@ type FineRow<'f, const W: usize> = (&'f [[Left; W]], &'f [[Right; W]], i32);
 impl<'f> Fine<'f> {
     #[inline(always)]
     fn row<const W: usize>(&self, row: usize) -> Option<FineRow<'f, W>> {
-        let range = row * self.width..(row + 1) * self.width;
+        let row = row.wrapping_sub(self.first);
+        let range = row.saturating_mul(self.width)..row.saturating_add(1).saturating_mul(self.width);
         let codes = self.codes.get(range.clone())?.as_chunks::<4>().0.as_chunks::<W>().0;
         let rests = self.rests.get(range)?.as_chunks::<4>().0.as_chunks::<W>().0;
         Some((codes, rests, *self.bias.get(row)?))
@@ -264,7 +267,7 @@ mod tests {
         let rests: Vec<i8> = (0..rows * width).map(|_| code(&mut seed)).collect();
         let sum = |row: &[i8]| 128 * row.iter().map(|rest| i32::from(*rest)).sum::<i32>();
         let bias: Vec<i32> = rests.chunks(width).map(sum).collect();
-        let fine = Fine { codes: &codes, rests: &rests, bias: &bias, width };
+        let fine = Fine { codes: &codes, rests: &rests, bias: &bias, width, first: 0 };
         let dot = |codes: &[u8], rests: &[i8]| -> i32 {
             codes.iter().zip(rests).map(|(code, rest)| (i32::from(*code) - 128) * i32::from(*rest)).sum()
         };
@@ -282,20 +285,20 @@ mod tests {
             compute(&mut out);
             assert_eq!(out, expected);
         };
-        check(&|out| mixed(fine, 4, &listed, out));
-        check(&|out| mixed_body::<[i32; 4], 4, 2>(fine, 4, &listed, out));
+        check(&|out| mixed((fine, 4), fine, &listed, out));
+        check(&|out| mixed_body::<[i32; 4], 4, 2>((fine, 4), fine, &listed, out));
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
-            check(&|out| unsafe { mixed_avx2(fine, 4, &listed, out) });
+            check(&|out| unsafe { mixed_avx2((fine, 4), fine, &listed, out) });
             if is_x86_feature_detected!("avxvnni") {
                 // SAFETY: the processor was just asked.
-                check(&|out| unsafe { mixed_avx_vnni(fine, 4, &listed, out) });
+                check(&|out| unsafe { mixed_avx_vnni((fine, 4), fine, &listed, out) });
             }
         }
         #[cfg(target_arch = "aarch64")]
         {
-            check(&|out| mixed_body::<Neon, 4, 4>(fine, 4, &listed, out));
+            check(&|out| mixed_body::<Neon, 4, 4>((fine, 4), fine, &listed, out));
         }
     }
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 use crate::distance::round;
+use crate::distance::rows::Numbered;
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64::{float64x2_t, vcvt_f64_f32, vdupq_n_f64, vfmaq_f64, vld1_f32, vst1q_f64};
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +34,7 @@ pub fn dot<C: Component>(a: &[f32], b: &[C]) -> f64 {
 }
 
 /// The inner products, rounded, of a query with listed rows, all as long as the query; a row that is not there gives 0.
-pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
+pub fn dots<C: Component, N: Numbered<C>>(query: &[f32], rows: &N, listed: &[u32], out: &mut Vec<f32>) {
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F, AVX2 and FMA.
@@ -42,23 +43,23 @@ pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
         // SAFETY: the level says that the processor has AVX2 and FMA.
         Level::Avx2 => unsafe { dots_avx2(query, rows, listed, out) },
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => dots_body::<float64x2_t, 2, 8, 2>(query, rows, listed, out),
-        Level::Scalar => dots_body::<[f64; 2], 2, 8, 1>(query, rows, listed, out),
+        Level::Neon => dots_body::<float64x2_t, C, N, 2, 8, 2>(query, rows, listed, out),
+        Level::Scalar => dots_body::<[f64; 2], C, N, 2, 8, 1>(query, rows, listed, out),
     }
 }
 
 /// The inner products, rounded, of pairs of rows; where a row is not there, 0.
-pub fn pair_dots(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+pub fn pair_dots<C: Component, N: Numbered<C>>(rows: &N, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F, AVX2 and FMA.
-        Level::Avx512 => unsafe { pair_dots_avx512(matrix, dimensions, pairs, out) },
+        Level::Avx512 => unsafe { pair_dots_avx512(rows, pairs, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX2 and FMA.
-        Level::Avx2 => unsafe { pair_dots_avx2(matrix, dimensions, pairs, out) },
+        Level::Avx2 => unsafe { pair_dots_avx2(rows, pairs, out) },
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => pair_dots_body::<float64x2_t, 2, 8, 2>(matrix, dimensions, pairs, out),
-        Level::Scalar => pair_dots_body::<[f64; 2], 2, 8, 1>(matrix, dimensions, pairs, out),
+        Level::Neon => pair_dots_body::<float64x2_t, C, N, 2, 8, 2>(rows, pairs, out),
+        Level::Scalar => pair_dots_body::<[f64; 2], C, N, 2, 8, 1>(rows, pairs, out),
     }
 }
 
@@ -124,33 +125,41 @@ fn dot_avx2<C: Component>(a: &[f32], b: &[C]) -> f64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn dots_avx512(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
-    dots_body::<__m512d, 8, 2, 4>(query, rows, listed, out);
+fn dots_avx512<C: Component, N: Numbered<C>>(query: &[f32], rows: &N, listed: &[u32], out: &mut Vec<f32>) {
+    dots_body::<__m512d, C, N, 8, 2, 4>(query, rows, listed, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn dots_avx2(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
-    dots_body::<__m256d, 4, 4, 2>(query, rows, listed, out);
+fn dots_avx2<C: Component, N: Numbered<C>>(query: &[f32], rows: &N, listed: &[u32], out: &mut Vec<f32>) {
+    dots_body::<__m256d, C, N, 4, 4, 2>(query, rows, listed, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn pair_dots_avx512(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
-    pair_dots_body::<__m512d, 8, 2, 4>(matrix, dimensions, pairs, out);
+fn pair_dots_avx512<C: Component, N: Numbered<C>>(rows: &N, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    pair_dots_body::<__m512d, C, N, 8, 2, 4>(rows, pairs, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn pair_dots_avx2(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
-    pair_dots_body::<__m256d, 4, 4, 1>(matrix, dimensions, pairs, out);
+fn pair_dots_avx2<C: Component, N: Numbered<C>>(rows: &N, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+    pair_dots_body::<__m256d, C, N, 4, 4, 1>(rows, pairs, out);
 }
 
 /// The lanes of `R` rows as `K` vectors of `W` each, with one query for all of them or one for each. A last block is filled
 /// up with zeros, which change no sum: a lane starts at +0 and so is never -0.
 #[inline(always)]
-fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const Q: usize, const R: usize>(
-    queries: [&[f32]; Q],
+fn lanes_body<
+    V: Vector<W>,
+    A: Component,
+    C: Component,
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const R: usize,
+>(
+    queries: [&[A]; Q],
     rows: [&[C]; R],
 ) -> [f64; R] {
     let len = queries[0].len();
@@ -167,7 +176,7 @@ fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const 
     for at in 0..whole {
         let mut x = [[V::splat(0.0); K]; Q];
         for q in 0..Q {
-            x[q] = widened::<V, f32, W, K>(&lefts[q][at]);
+            x[q] = widened::<V, A, W, K>(&lefts[q][at]);
         }
         for r in 0..R {
             sums[r] = added::<V, W, K>(sums[r], x[r % Q], widened::<V, C, W, K>(&blocks[r][at]));
@@ -175,7 +184,7 @@ fn lanes_body<V: Vector<W>, C: Component, const W: usize, const K: usize, const 
     }
     if rest > 0 {
         for r in 0..R {
-            let x = widened::<V, f32, W, K>(&filled_up(&queries[r % Q][len - rest..]));
+            let x = widened::<V, f32, W, K>(&filled_up(&queries[r % Q][len - rest..len]));
             let y = widened::<V, f32, W, K>(&filled_up(&rows[r][len - rest..len]));
             sums[r] = added::<V, W, K>(sums[r], x, y);
         }
@@ -238,28 +247,31 @@ fn tree<V: Vector<W>, const W: usize, const K: usize>(sums: [V; K]) -> f64 {
 #[inline(always)]
 fn dot_body<V: Vector<W>, C: Component, const W: usize, const K: usize>(a: &[f32], b: &[C]) -> f64 {
     let dimensions = a.len().min(b.len());
-    lanes_body::<V, C, W, K, 1, 1>([&a[..dimensions]], [&b[..dimensions]])[0]
+    lanes_body::<V, f32, C, W, K, 1, 1>([&a[..dimensions]], [&b[..dimensions]])[0]
 }
 
 /// Rows are taken `R` at a time, so that one need not wait for the sums of another.
 #[inline(always)]
-fn dots_body<V: Vector<W>, const W: usize, const K: usize, const R: usize>(
+fn dots_body<V: Vector<W>, C: Component, N: Numbered<C>, const W: usize, const K: usize, const R: usize>(
     query: &[f32],
-    rows: &[f32],
+    rows: &N,
     listed: &[u32],
     out: &mut Vec<f32>,
 ) {
+    let nothing = rows.any();
+    if nothing.len() != query.len() {
+        return out.resize(out.len() + listed.len(), 0.0);
+    }
     for numbers in listed.chunks(R) {
-        // Rows that are not there or not listed count as the query itself, and are not put out, or as zero.
-        let mut group = [query; R];
+        // For rows that are not there or not listed another one stands in, and is not put out, or as zero.
+        let mut group = [nothing; R];
         let mut there = [false; R];
         for (at, number) in numbers.iter().enumerate() {
-            let start = (*number as usize).saturating_mul(query.len());
-            if let Some(row) = rows.get(start..start.saturating_add(query.len())) {
+            if let Some(row) = rows.row(*number) {
                 (group[at], there[at]) = (row, true);
             }
         }
-        let products = lanes_body::<V, f32, W, K, 1, R>([query], group);
+        let products = lanes_body::<V, f32, C, W, K, 1, R>([query], group);
         for at in 0..numbers.len() {
             out.push(if there[at] { round(products[at]) } else { 0.0 });
         }
@@ -268,26 +280,21 @@ fn dots_body<V: Vector<W>, const W: usize, const K: usize, const R: usize>(
 
 /// Pairs are taken `R` at a time, so that one need not wait for the memory of another.
 #[inline(always)]
-fn pair_dots_body<V: Vector<W>, const W: usize, const K: usize, const R: usize>(
-    matrix: &[f32],
-    dimensions: usize,
+fn pair_dots_body<V: Vector<W>, C: Component, N: Numbered<C>, const W: usize, const K: usize, const R: usize>(
+    rows: &N,
     pairs: &[[u32; 2]],
     out: &mut Vec<f32>,
 ) {
-    let nothing = matrix.get(..dimensions).unwrap_or_default();
+    let nothing = rows.any();
     for pairs in pairs.chunks(R) {
         let (mut lefts, mut rights) = ([nothing; R], [nothing; R]);
         let mut there = [false; R];
         for (at, [left, right]) in pairs.iter().enumerate() {
-            let (left, right) =
-                ((*left as usize).saturating_mul(dimensions), (*right as usize).saturating_mul(dimensions));
-            let left = matrix.get(left..left.saturating_add(dimensions));
-            let right = matrix.get(right..right.saturating_add(dimensions));
-            if let (Some(left), Some(right)) = (left, right) {
+            if let (Some(left), Some(right)) = (rows.row(*left), rows.row(*right)) {
                 (lefts[at], rights[at], there[at]) = (left, right, true);
             }
         }
-        let products = lanes_body::<V, f32, W, K, R, R>(lefts, rights);
+        let products = lanes_body::<V, C, C, W, K, R, R>(lefts, rights);
         for at in 0..pairs.len() {
             out.push(if there[at] { round(products[at]) } else { 0.0 });
         }
@@ -368,6 +375,7 @@ fn fused_neon(a: float64x2_t, b: float64x2_t, sum: float64x2_t) -> float64x2_t {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distance::rows::Together;
 
     /// The definition, word for word.
     fn oracle(a: &[f32], b: &[f32]) -> f64 {
@@ -423,13 +431,14 @@ mod tests {
             let row = |at: &u32| rows.chunks(dimensions).nth(*at as usize);
             let expected: Vec<u32> =
                 listed.iter().map(|at| row(at).map_or(0, |row| round(oracle(&query, row)).to_bits())).collect();
+            let rows = Together { components: &rows, dimensions };
             let check = |compute: &dyn Fn(&mut Vec<f32>)| {
                 let mut out = Vec::new();
                 compute(&mut out);
                 assert_eq!(out.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), expected);
             };
             check(&|out| dots(&query, &rows, &listed, out));
-            check(&|out| dots_body::<[f64; 2], 2, 8, 1>(&query, &rows, &listed, out));
+            check(&|out| dots_body::<[f64; 2], _, _, 2, 8, 1>(&query, &rows, &listed, out));
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the processor was just asked.
@@ -448,19 +457,20 @@ mod tests {
             let row = |at: u32| rows.chunks(dimensions).nth(at as usize);
             let product = |pair: &[u32; 2]| Some(round(oracle(row(pair[0])?, row(pair[1])?)).to_bits());
             let expected: Vec<u32> = pairs.iter().map(|pair| product(pair).unwrap_or(0)).collect();
+            let rows = Together { components: &rows, dimensions };
             let check = |compute: &dyn Fn(&mut Vec<f32>)| {
                 let mut out = Vec::new();
                 compute(&mut out);
                 assert_eq!(out.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), expected);
             };
-            check(&|out| pair_dots(&rows, dimensions, &pairs, out));
-            check(&|out| pair_dots_body::<[f64; 2], 2, 8, 1>(&rows, dimensions, &pairs, out));
+            check(&|out| pair_dots(&rows, &pairs, out));
+            check(&|out| pair_dots_body::<[f64; 2], _, _, 2, 8, 1>(&rows, &pairs, out));
             #[cfg(target_arch = "aarch64")]
-            check(&|out| pair_dots_body::<float64x2_t, 2, 8, 2>(&rows, dimensions, &pairs, out));
+            check(&|out| pair_dots_body::<float64x2_t, _, _, 2, 8, 2>(&rows, &pairs, out));
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the processor was just asked.
-                check(&|out| unsafe { pair_dots_avx2(&rows, dimensions, &pairs, out) });
+                check(&|out| unsafe { pair_dots_avx2(&rows, &pairs, out) });
             }
         }
     }

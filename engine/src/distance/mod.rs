@@ -5,16 +5,20 @@
 //! `(i, i + 2)`, `(i, i + 1)`, and the sum is rounded once to f32. Because products are exact, a fused
 //! multiply-add gives the same bits as a multiplication and an addition, so every instruction set agrees.
 
+mod coded;
 pub mod codes;
 mod fine;
 mod kernel;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub mod peak;
+pub mod rows;
 mod scalar;
 pub mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+use crate::distance::rows::{Rows, Typed};
 
 /// Why a vector cannot stand in a vector space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,17 +64,24 @@ pub fn normalise(vector: &mut [f32]) -> Result<(), VectorFault> {
     Ok(())
 }
 
-/// The similarities of a vector with some rows of a row-major matrix that has as many columns, the same bits as [`dot`]
-/// gives; 0 for a row that is not there.
-pub fn dots(query: &[f32], rows: &[f32], listed: &[u32], out: &mut Vec<f32>) {
+/// The similarities of a vector with some rows that have as many components, the same bits as [`dot`] gives; 0 for a row that
+/// is not there.
+pub fn dots(query: &[f32], rows: &Rows<'_>, listed: &[u32], out: &mut Vec<f32>) {
     out.clear();
-    kernel::dots(query, rows, listed, out);
+    match rows.typed() {
+        _ if query.len() != rows.dimensions() => out.resize(listed.len(), 0.0),
+        Typed::Together(rows) => kernel::dots(query, &rows, listed, out),
+        Typed::Apart(rows) => kernel::dots(query, &rows, listed, out),
+    }
 }
 
-/// The similarities of pairs of rows of a row-major matrix, the same bits as [`dot`] gives; 0 where a row is not there.
-pub fn pair_dots(matrix: &[f32], dimensions: usize, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
+/// The similarities of pairs of rows, the same bits as [`dot`] gives; 0 where a row is not there.
+pub fn pair_dots(rows: &Rows<'_>, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
     out.clear();
-    kernel::pair_dots(matrix, dimensions, pairs, out);
+    match rows.typed() {
+        Typed::Together(rows) => kernel::pair_dots(&rows, pairs, out),
+        Typed::Apart(rows) => kernel::pair_dots(&rows, pairs, out),
+    }
 }
 
 /// The one rounding of a sum.

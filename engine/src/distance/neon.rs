@@ -30,12 +30,12 @@ pub fn products(
 }
 
 /// [`mixed`](crate::distance::fine::mixed) by the best instructions of this processor.
-pub fn mixed(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
+pub fn mixed((own, row): (Fine<'_>, usize), others: Fine<'_>, listed: &[u32], out: &mut Vec<i32>) {
     if is_aarch64_feature_detected!("dotprod") {
         // SAFETY: the processor was just asked.
-        unsafe { mixed_dot(fine, row, listed, out) }
+        unsafe { mixed_dot((own, row), others, listed, out) }
     } else {
-        mixed_body::<Neon, 4, 4>(fine, row, listed, out);
+        mixed_body::<Neon, 4, 4>((own, row), others, listed, out);
     }
 }
 
@@ -50,8 +50,8 @@ fn products_dot(
 }
 
 #[target_feature(enable = "dotprod")]
-fn mixed_dot(fine: Fine<'_>, row: usize, listed: &[u32], out: &mut Vec<i32>) {
-    mixed_body::<NeonDot, 4, 4>(fine, row, listed, out);
+fn mixed_dot((own, row): (Fine<'_>, usize), others: Fine<'_>, listed: &[u32], out: &mut Vec<i32>) {
+    mixed_body::<NeonDot, 4, 4>((own, row), others, listed, out);
 }
 
 /// Pairs of products, at most 2 · 127 · 127 in magnitude, fit 16 bits.

@@ -1,6 +1,7 @@
 //! Similarity edges of one vector space, a kind of pairs after the other.
 
-use crate::distance::dot;
+use crate::distance::pair_dots;
+use crate::distance::rows::Rows;
 use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
 use crate::index::edges::{
@@ -32,7 +33,7 @@ pub(super) struct Task<'t> {
     pub control: &'t dyn Control,
 }
 
-impl Task<'_> {
+impl<'t> Task<'t> {
     /// The edges of each kind of pairs that the space has, and where these were compared how similar they are.
     pub(super) fn build(&self) -> Result<Vec<(EdgesData, Option<Similarities>)>, CommitError> {
         check(self.space, self.rules)?;
@@ -48,7 +49,7 @@ impl Task<'_> {
         let mut bytes = Vec::new();
         for kind in chunks.kinds() {
             let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
-            let building = Building::new(&vectors.matrix, vectors.dimensions, &ranks, pruning, &identity);
+            let building = Building::new(&vectors.rows, &ranks, pruning, &identity);
             let mut part = building.resumed(self.unfinished).map_err(Fault::from)?;
             let wanted = |block: usize| block as u64 % u64::from(share.of) + 1 == u64::from(share.number);
             building.run(&mut part, wanted, self.unfinished, self.control).map_err(Fault::from)?;
@@ -58,7 +59,7 @@ impl Task<'_> {
     }
 
     /// The vectors that occur in pairs of a kind, and how these are pruned.
-    fn gather(&self, kind: PairKind, chunks: &Chunks) -> Result<Gathered, Fault> {
+    fn gather(&self, kind: PairKind, chunks: &Chunks) -> Result<Gathered<'t>, Fault> {
         let Self { snapshot, space, rules, .. } = *self;
         let vectors = Vectors::of(snapshot, space, |chunk| chunks.occurs(kind, chunk))?;
         let tables = vectors.chunks.iter().filter(|chunk| chunks.tables.contains(chunk.0)).count();
@@ -81,7 +82,7 @@ impl Task<'_> {
             return Ok((self.composed(kind, chunks)?, None));
         }
         let Self { snapshot, space, rules, control, .. } = *self;
-        let Gathered { mut vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
+        let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
         let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
         let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
@@ -89,15 +90,14 @@ impl Task<'_> {
         let (set, reserve, similarities) = if let Some((set, reserve)) = followed {
             (set, reserve, None)
         } else {
-            let Vectors { matrix, dimensions, .. } = &vectors;
             let (set, reserve, similarities) =
-                edges::build(matrix, *dimensions, &ranks, pruning, &identity, self.unfinished, control)?;
+                edges::build(&vectors.rows, &ranks, pruning, &identity, self.unfinished, control)?;
             (set, reserve, Some(similarities))
         };
         let set = match rules.shared.zip(self.mentioned) {
             Some((shared, mentioned)) => {
                 let mentions = (&mentioned.rare(&vectors.chunks, shared), shared.top_m);
-                let similarity = |row, other| dot(vectors.row(row), vectors.row(other));
+                let similarity = |row, other| vectors.similarity(row, other);
                 set.with_shared(&edges::shared(&similarity, &ranks, pruning.pairs, mentions, control)?)
             }
             None => set,
@@ -127,8 +127,8 @@ pub struct EdgeShare {
 }
 
 /// What the edges of a kind are made of.
-struct Gathered {
-    vectors: Vectors,
+struct Gathered<'g> {
+    vectors: Vectors<'g>,
     ranks: Vec<u32>,
     pruning: Pruning,
     tables: usize,
@@ -215,17 +215,16 @@ struct Follow<'f> {
     control: &'f dyn Control,
 }
 
-/// The vectors of some chunks of a space, ascending by chunk.
-struct Vectors {
+/// The vectors of some chunks of a space, ascending by chunk, where the files have them.
+struct Vectors<'v> {
     chunks: Vec<ChunkId>,
-    dimensions: usize,
-    matrix: Vec<f32>,
+    rows: Rows<'v>,
     /// What tells a vector from another.
     hashes: Vec<[u8; 16]>,
 }
 
-impl Vectors {
-    fn of(snapshot: &Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Fault> {
+impl<'v> Vectors<'v> {
+    fn of(snapshot: &'v Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Fault> {
         let (mut rows, mut dimensions) = (Vec::new(), 0);
         snapshot.for_each_vector(Some(space), |view, chunk, row| {
             if occurs(chunk) {
@@ -234,18 +233,15 @@ impl Vectors {
             }
         })?;
         rows.sort_by_key(|row| row.0);
-        let mut matrix = vec![0.0; rows.len() * dimensions];
-        let lines = matrix.par_chunks_mut(dimensions.max(1)).zip(&rows);
-        let hashes = lines.map(|(components, (_, row))| {
-            decode(row, components);
-            hash(row)
-        });
-        let hashes = hashes.collect();
-        Ok(Self { chunks: rows.iter().map(|row| row.0).collect(), dimensions, matrix, hashes })
+        let hashes = rows.par_iter().map(|(_, row)| hash(row)).collect();
+        let chunks = rows.iter().map(|row| row.0).collect();
+        Ok(Self { chunks, rows: Rows::of_bytes(rows.into_iter().map(|row| row.1), dimensions), hashes })
     }
 
-    fn row(&self, row: u32) -> &[f32] {
-        self.matrix.chunks_exact(self.dimensions.max(1)).nth(row as usize).unwrap_or_default()
+    fn similarity(&self, row: u32, other: u32) -> f32 {
+        let mut similarities = Vec::new();
+        pair_dots(&self.rows, &[[row, other]], &mut similarities);
+        similarities.first().copied().unwrap_or_default()
     }
 
     fn row_of(&self, chunk: ChunkId) -> Option<usize> {
@@ -253,7 +249,7 @@ impl Vectors {
     }
 
     /// The edges that follow from former ones and what changed; none where only building everything tells.
-    fn followed(&mut self, former: &Edges, follow: &Follow<'_>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
+    fn followed(&self, former: &Edges, follow: &Follow<'v>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
         let kept = former.reserve()?;
         let tables = former.report()?.tables;
         // Where pairs join two sides, tables come first.
@@ -276,28 +272,25 @@ impl Vectors {
         let Some((set, reserve)) = as_built(former, &kept)? else { return Ok(None) };
         let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone_firsts: &gone_firsts };
         let Follow { pruning, ranks, control, .. } = *follow;
-        let end = self.matrix.len();
-        self.matrix.extend(gone);
-        let updated = edges::update(&self.matrix, self.dimensions, ranks, pruning, &former, control);
-        self.matrix.truncate(end);
-        Ok(updated?)
+        let vectors = self.rows.and(gone);
+        Ok(edges::update(&vectors, ranks, pruning, &former, control)?)
     }
 
     /// The vectors of chunks that are gone or have others now, while files still hold them.
-    fn gone(&self, snapshot: &Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<f32>>, Fault> {
+    fn gone(&self, snapshot: &'v Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<&'v [u8]>>, Fault> {
         let mut wanted: HashMap<(u32, [u8; 16]), usize> =
             rows.iter().enumerate().map(|(at, row)| ((row.chunk, row.vector), at)).collect();
         let chunks: std::collections::HashSet<u32> = rows.iter().map(|row| row.chunk).collect();
-        let mut matrix = vec![0.0; rows.len() * self.dimensions];
+        let mut found: Vec<&[u8]> = vec![&[]; rows.len()];
         snapshot.for_each_vector_held(space, |chunk, row| {
-            if !chunks.contains(&chunk.0) || row.len() != self.dimensions * 4 {
+            if !chunks.contains(&chunk.0) || row.len() != self.rows.dimensions() * 4 {
                 return;
             }
             if let Some(at) = wanted.remove(&(chunk.0, hash(row))) {
-                decode(row, &mut matrix[at * self.dimensions..][..self.dimensions]);
+                found[at] = row;
             }
         })?;
-        Ok(wanted.is_empty().then_some(matrix))
+        Ok(wanted.is_empty().then_some(found))
     }
 
     fn by_chunk(&self, set: &EdgeSet) -> Vec<(u32, u32, f32)> {
@@ -370,12 +363,6 @@ fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Rese
 
 /// Where more rows than one in so many changed, building everything is as fast.
 const CHANGED_MAX: usize = 4;
-
-fn decode(row: &[u8], components: &mut [f32]) {
-    for (component, bytes) in components.iter_mut().zip(row.as_chunks().0) {
-        *component = f32::from_le_bytes(*bytes);
-    }
-}
 
 fn hash(row: &[u8]) -> [u8; 16] {
     *blake3::hash(row).as_bytes().first_chunk().unwrap_or(&[0; 16])

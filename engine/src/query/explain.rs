@@ -1,5 +1,6 @@
 //! Explain: why a similarity edge between two chunks is there, or is not.
 
+use crate::distance::rows::Rows;
 use crate::error::QueryError;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::{Cap, EdgeRules, Population, below};
@@ -251,7 +252,7 @@ impl Bounded<'_> {
         let population = if kind == PairKind::TableDocument { Population::Across(first) } else { Population::All };
         let matrix = vectors.matrix(self, &rows)?;
         let dimensions = matrix.len().checked_div(rows.len()).unwrap_or(0);
-        match below(&matrix, dimensions, population, similarity, &Polled(&self.guard)) {
+        match below(&Rows::of_matrix(&matrix, dimensions), population, similarity, &Polled(&self.guard)) {
             Ok(below) => Ok((pairs, below)),
             Err(Cancelled) => Err(self.guard.poll().err().unwrap_or(QueryError::Cancelled)),
         }

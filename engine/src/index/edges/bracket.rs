@@ -1,6 +1,6 @@
 //! Where the threshold may lie, told by the codes of some rows.
 
-use crate::distance::codes::{Codes, Lefts};
+use crate::distance::codes::{Coded, Codes};
 use crate::distance::tile::{Products, TILE_COLUMNS, TILE_ROWS, products};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::BLOCK_ROWS;
@@ -92,8 +92,8 @@ impl Bracket {
     }
 
     /// Around the percentile of all pairs, by the codes of some; and how similar these are.
-    pub fn sampled(codes: &Codes, lefts: &Lefts, rules: Pruning) -> (Self, Similarities) {
-        let sample = Sample::new(codes, lefts, rules.pairs);
+    pub fn sampled(codes: &Codes<'_>, rules: Pruning) -> (Self, Similarities) {
+        let sample = Sample::new(codes, rules.pairs);
         let histogram = sample.histogram();
         let share = f64::from(rules.percentile) / 100_000.0;
         let slack = sample.percentile_error(histogram.at(share)) * SAMPLE_ERRORS + 2.0 / histogram.pairs.max(1.0);
@@ -113,8 +113,7 @@ impl Bracket {
 /// Pairs of blocks in which every row occurs equally often, so that rows that are like many others don't mislead; all
 /// of them where these are few.
 struct Sample<'c> {
-    codes: &'c Codes,
-    lefts: &'c Lefts,
+    codes: &'c Codes<'c>,
     /// Which pairs count.
     pairs: Population,
     blocks: Vec<(usize, usize)>,
@@ -148,14 +147,14 @@ impl Histogram {
 }
 
 impl<'c> Sample<'c> {
-    fn new(codes: &'c Codes, lefts: &'c Lefts, pairs: Population) -> Self {
+    fn new(codes: &'c Codes<'c>, pairs: Population) -> Self {
         match pairs {
-            Population::All => Self::among(codes, lefts),
-            Population::Across(firsts) => Self::across(codes, lefts, firsts.min(codes.rows())),
+            Population::All => Self::among(codes),
+            Population::Across(firsts) => Self::across(codes, firsts.min(codes.rows())),
         }
     }
 
-    fn among(codes: &'c Codes, lefts: &'c Lefts) -> Self {
+    fn among(codes: &'c Codes<'c>) -> Self {
         let rows = codes.rows();
         let blocks = rows.div_ceil(BLOCK_ROWS);
         let wanted = SAMPLE_MIN.max(Population::All.count(rows) / SAMPLE_SHARE);
@@ -169,11 +168,11 @@ impl<'c> Sample<'c> {
                 .flat_map(|number| (0..blocks).map(move |left| (left, (left + offset(number)) % blocks)))
                 .collect()
         };
-        Self { codes, lefts, pairs: Population::All, blocks: pairs, all }
+        Self { codes, pairs: Population::All, blocks: pairs, all }
     }
 
     /// Each block of the side that has more of them is paired with equally many of the other, evenly spread.
-    fn across(codes: &'c Codes, lefts: &'c Lefts, firsts: usize) -> Self {
+    fn across(codes: &'c Codes<'c>, firsts: usize) -> Self {
         let pairs = Population::Across(firsts);
         let start = firsts / BLOCK_ROWS;
         let (left, right) = (firsts.div_ceil(BLOCK_ROWS), codes.rows().div_ceil(BLOCK_ROWS) - start);
@@ -188,7 +187,7 @@ impl<'c> Sample<'c> {
             if left == most { (one, start + other) } else { (other, start + one) }
         };
         let blocks = (0..most).flat_map(|one| (0..each).map(move |number| pair(one, number))).collect();
-        Self { codes, lefts, pairs, blocks, all }
+        Self { codes, pairs, blocks, all }
     }
 
     /// Calls `visit` for every tile of a pair of blocks, with its first row, its first column, and what counts of each line
@@ -206,15 +205,18 @@ impl<'c> Sample<'c> {
         };
         let range = |block: usize, end: usize| block * BLOCK_ROWS..((block + 1) * BLOCK_ROWS).min(end);
         let mut out = Products::default();
-        for tile in range(left, lefts_end).step_by(TILE_ROWS) {
+        let lefts = self.codes.lefts(range(left, lefts_end).filter_map(|place| u32::try_from(place).ok()).collect());
+        let mut room = Coded::default();
+        let columns = self.codes.columns(range(right, rows), &mut room);
+        for (number, tile) in range(left, lefts_end).step_by(TILE_ROWS).enumerate() {
             for panel in range(right, rows).step_by(TILE_COLUMNS) {
                 let end = (rows - panel).min(TILE_COLUMNS);
                 let start = rights_start.saturating_sub(panel).min(end);
                 if start == end {
                     continue;
                 }
-                let (codes, bias) = self.codes.right(panel / TILE_COLUMNS);
-                products(self.lefts.tile(tile / TILE_ROWS), codes, bias, &mut out);
+                let (codes, bias) = columns.right(panel / TILE_COLUMNS);
+                products(lefts.tile(number), codes, bias, &mut out);
                 let within = self.pairs == Population::All && left == right;
                 let first = |at: usize| if within { (tile + at + 1).saturating_sub(panel).min(end) } else { start };
                 visit(&out, (lefts_end - tile).min(TILE_ROWS), &|at| (first(at), end));

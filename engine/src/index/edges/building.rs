@@ -1,6 +1,7 @@
 //! A build of edges, step by step: begun, run over blocks of pairs, and finished.
 
-use crate::distance::codes::Codes;
+use crate::distance::codes::{Codes, Keeping};
+use crate::distance::rows::Rows;
 use crate::index::control::{Cancelled, Control, Quiet};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::part::{Identity, Part};
@@ -37,11 +38,8 @@ impl Unfinished for Forgotten {
 
 /// All that the steps of a build read.
 pub struct Building<'b> {
-    matrix: &'b [f32],
-    dimensions: usize,
     rules: Pruning,
-    order: Vec<u32>,
-    codes: Codes,
+    codes: Codes<'b>,
     sides: Sides,
     /// How far estimates may be off that choose partners, in their units and as a similarity.
     tolerance: (i64, f64),
@@ -63,23 +61,22 @@ const KEPT_AFTER: usize = 1 << 31;
 
 impl<'b> Building<'b> {
     /// Encodes the rows and looks at a sample of the pairs; `identity` tells them and the order of their keys from others.
-    pub fn new(matrix: &'b [f32], dimensions: usize, key_ranks: &[u32], rules: Pruning, identity: &Identity) -> Self {
-        let order = ordered(matrix, dimensions, key_ranks);
-        let codes = Codes::new(matrix, dimensions, &order);
-        let sides = Sides::all(&codes, rules.pairs);
+    pub fn new(rows: &'b Rows<'b>, key_ranks: &[u32], rules: Pruning, identity: &Identity) -> Self {
+        let codes = Codes::new(rows, ordered(rows, key_ranks), Keeping::All);
+        let sides = Sides::all(codes.rows(), rules.pairs);
         let tolerance = codes.usual_error();
         let tolerance = (tolerance, codes.reach_of(tolerance));
         let mut hash = blake3::Hasher::new();
         hash.update(identity).update(format!("{rules:?}").as_bytes());
         let identity = *hash.finalize().as_bytes();
-        let some = rules.pairs.count(order.len()) > 0;
-        let sampled = some.then(|| Bracket::sampled(&codes, &sides.lefts, rules));
-        Self { matrix, dimensions, rules, order, codes, sides, tolerance, sampled, identity }
+        let some = rules.pairs.count(codes.rows()) > 0;
+        let sampled = some.then(|| Bracket::sampled(&codes, rules));
+        Self { rules, codes, sides, tolerance, sampled, identity }
     }
 
     /// Rows that are compared.
     pub fn rows(&self) -> usize {
-        self.order.len()
+        self.codes.rows()
     }
 
     fn pairs(&self) -> u64 {
@@ -97,8 +94,8 @@ impl<'b> Building<'b> {
     }
 
     fn scan<'s>(&'s self, control: &'s dyn Control) -> Scan<'s> {
-        let Self { matrix, dimensions, codes, order, sides, tolerance, .. } = self;
-        Scan { matrix, dimensions: *dimensions, codes, order, sides, tolerance: tolerance.0, control }
+        let Self { codes, sides, tolerance, .. } = self;
+        Scan { codes, sides, tolerance: tolerance.0, control }
     }
 
     /// A part of which nothing is done.
@@ -153,10 +150,9 @@ impl<'b> Building<'b> {
         let open: Vec<usize> = (0..part.done.len()).filter(|block| !part.done[*block] && wanted(*block)).collect();
         let slice = (KEPT_AFTER / BLOCK_PAIRS).max(1);
         for blocks in open.chunks(slice) {
-            let choices = Choices::new(&part.entries, part.width, part.bracket.below(self.tolerance.1));
+            let choices = Choices::new(&mut part.entries, part.width, part.bracket.below(self.tolerance.1));
             let progress = Progress { before: part.pairs, total: self.pairs() };
             let seen = scan.look_at(blocks, part.bracket, &choices, progress);
-            part.entries = choices.into_entries();
             part.pairs = part.pairs.saturating_add(seen.pairs);
             part.tally.add(&seen.tally);
             seen.done.iter().for_each(|block| part.done[*block] = true);
@@ -176,20 +172,19 @@ impl<'b> Building<'b> {
     ///
     /// # Errors
     /// When `control` says so.
-    pub fn finish(&self, part: Part, control: &dyn Control) -> Result<Outcome, Cancelled> {
-        let Self { matrix, dimensions, codes, order, rules, .. } = self;
+    pub fn finish(&self, mut part: Part, control: &dyn Control) -> Result<Outcome, Cancelled> {
+        let Self { codes, rules, .. } = self;
         let (bracket, width, pairs) = (part.bracket, self.width(), self.pairs());
         let next = match part.tally.bin_of(order_statistic(pairs, rules.percentile)) {
             Ok((bin, before)) if bracket.shift == 0 => {
                 let low = bracket.low;
                 let tolerance = self.tolerance.1;
-                let settling = Settling { matrix, dimensions: *dimensions, order, tolerance, width, low };
-                let (entries, unsure) = settling.settle(&part.entries);
-                let mut state = State { low, tally: part.tally, width, entries, pairs };
-                let firsts = rules.pairs.firsts(order.len());
-                let change = Change { matrix, dimensions: *dimensions, codes, order, firsts, control };
-                change.renew(&mut state, &unsure, &[])?;
-                let (edges, reserve) = state.edges(order, *rules, (low + bin, before));
+                let unsure = Settling { codes, tolerance, width, low }.settle(&mut part.entries);
+                let Part { tally, width: stride, entries, .. } = part;
+                let mut state = State { low, tally, width, stride, entries, pairs };
+                let firsts = rules.pairs.firsts(codes.rows());
+                Change { codes, firsts, control }.renew(&mut state, &unsure, &[])?;
+                let (edges, reserve) = state.edges(codes.order(), *rules, (low + bin, before));
                 return Ok(Outcome::Edges(edges, reserve));
             }
             Ok((bin, _)) => bracket.bin(bin),
@@ -239,8 +234,9 @@ mod tests {
         let ranks: Vec<u32> = (0..ROWS).rev().collect();
         for pairs in [Population::All, Population::Across(700)] {
             let rules = Pruning { pairs, ..RULES };
-            let expected = build(&matrix, 6, &ranks, rules, &[7; 32], &Forgotten, &Quiet).unwrap();
-            let building = Building::new(&matrix, 6, &ranks, rules, &[7; 32]);
+            let expected = build(&Rows::of_matrix(&matrix, 6), &ranks, rules, &[7; 32], &Forgotten, &Quiet).unwrap();
+            let rows = Rows::of_matrix(&matrix, 6);
+            let building = Building::new(&rows, &ranks, rules, &[7; 32]);
             let share = |number: usize| {
                 let mut part = building.begin();
                 building.run(&mut part, |block| block % 3 == number, &Forgotten, &Quiet).unwrap();
@@ -285,11 +281,12 @@ mod tests {
     fn a_build_that_was_stopped_again_and_again_goes_on_and_gives_the_same_edges() {
         let matrix = vectors(ROWS as usize, 6);
         let ranks: Vec<u32> = (0..ROWS).collect();
-        let expected = build(&matrix, 6, &ranks, RULES, &[7; 32], &Forgotten, &Quiet).unwrap();
+        let expected = build(&Rows::of_matrix(&matrix, 6), &ranks, RULES, &[7; 32], &Forgotten, &Quiet).unwrap();
         let memory = Memory::default();
         let mut stops = 0;
         let built = loop {
-            match build(&matrix, 6, &ranks, RULES, &[7; 32], &memory, &StopAfter(AtomicUsize::new(4))) {
+            match build(&Rows::of_matrix(&matrix, 6), &ranks, RULES, &[7; 32], &memory, &StopAfter(AtomicUsize::new(4)))
+            {
                 Ok(built) => break built,
                 Err(Cancelled) => stops += 1,
             }
@@ -300,7 +297,7 @@ mod tests {
         assert!(stops > 2 && built == expected);
         // Of other vectors nothing is gone on with.
         let other = vectors(ROWS as usize, 5);
-        let expected = build(&other, 5, &ranks, RULES, &[8; 32], &Forgotten, &Quiet).unwrap();
-        assert!(build(&other, 5, &ranks, RULES, &[8; 32], &memory, &Quiet).unwrap() == expected);
+        let expected = build(&Rows::of_matrix(&other, 5), &ranks, RULES, &[8; 32], &Forgotten, &Quiet).unwrap();
+        assert!(build(&Rows::of_matrix(&other, 5), &ranks, RULES, &[8; 32], &memory, &Quiet).unwrap() == expected);
     }
 }

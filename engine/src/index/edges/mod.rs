@@ -15,7 +15,8 @@ mod sides;
 mod spread;
 mod state;
 
-use crate::distance::codes::Codes;
+use crate::distance::codes::{Codes, Keeping};
+use crate::distance::rows::Rows;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::scan::{Choices, Scan, Tally};
@@ -49,7 +50,7 @@ pub struct Pruning {
     pub apart: bool,
 }
 
-/// Builds the edges of a row-major matrix of unit vectors, of which row `i` comes `key_ranks[i]`th in the order of
+/// Builds the edges of rows that are unit vectors, of which row `i` comes `key_ranks[i]`th in the order of
 /// keys; there are as many rows as ranks.
 ///
 /// The threshold is the exact order statistic with the index ⌊pairs · percentile⌋, counted from zero in ascending
@@ -65,15 +66,14 @@ pub struct Pruning {
 /// # Errors
 /// When `control` says so; what was done until then is given to `unfinished`, from which the next build goes on.
 pub fn build(
-    matrix: &[f32],
-    dimensions: usize,
+    rows: &Rows<'_>,
     key_ranks: &[u32],
     rules: Pruning,
     identity: &Identity,
     unfinished: &dyn Unfinished,
     control: &dyn Control,
 ) -> Result<(EdgeSet, Reserve, Similarities), Cancelled> {
-    let building = Building::new(matrix, dimensions, key_ranks, rules, identity);
+    let building = Building::new(rows, key_ranks, rules, identity);
     if rules.pairs.count(building.rows()) == 0 {
         return Ok((building.without_edges(), Reserve::default(), Similarities::default()));
     }
@@ -89,28 +89,21 @@ pub fn build(
     }
 }
 
-/// How many pairs of the rows of a matrix of unit vectors are less similar than something; where they join two sides, the
+/// How many pairs of rows that are unit vectors are less similar than something; where they join two sides, the
 /// rows of the first come first. Compares all pairs.
 ///
 /// # Errors
 /// When `control` says so.
-pub fn below(
-    matrix: &[f32],
-    dimensions: usize,
-    pairs: Population,
-    similarity: f32,
-    control: &dyn Control,
-) -> Result<u64, Cancelled> {
-    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-    let order: Vec<u32> = (0..number(rows)).collect();
-    if pairs.count(rows) == 0 {
+pub fn below(rows: &Rows<'_>, pairs: Population, similarity: f32, control: &dyn Control) -> Result<u64, Cancelled> {
+    let count = rows.count();
+    if pairs.count(count) == 0 {
         return Ok(0);
     }
-    let codes = Codes::new(matrix, dimensions, &order);
-    let sides = Sides::all(&codes, pairs);
+    let codes = Codes::new(rows, (0..number(count)).collect(), Keeping::All);
+    let sides = Sides::all(count, pairs);
     let bracket = Bracket { low: image(similarity), shift: 0, bins: 1 };
-    let scan = Scan { matrix, dimensions, codes: &codes, order: &order, sides: &sides, tolerance: 0, control };
-    Ok(scan.pass(bracket, &Choices::new(&[], 0, 0))?.below)
+    let scan = Scan { codes: &codes, sides: &sides, tolerance: 0, control };
+    Ok(scan.pass(bracket, &Choices::new(&mut [], 0, 0))?.below)
 }
 
 /// What was built for rows that have changed since.
@@ -127,7 +120,7 @@ pub struct Former<'f> {
 
 /// Builds what [`build`] builds from what was built before: compares the rows that came and those that went with all, and
 /// anew those that lost so many partners that others may take their places. Behind the rows that are there, of which there
-/// are as many as ranks, the matrix holds those that are gone, in their former order.
+/// are as many as ranks, there are those that are gone, in their former order.
 ///
 /// Compares n · (changed + renewed) pairs. None where what was kept does not tell the threshold any more, or where too much
 /// changed; then only [`build`] can.
@@ -135,14 +128,13 @@ pub struct Former<'f> {
 /// # Errors
 /// When `control` says so.
 pub fn update(
-    matrix: &[f32],
-    dimensions: usize,
+    vectors: &Rows<'_>,
     key_ranks: &[u32],
     rules: Pruning,
     former: &Former<'_>,
     control: &dyn Control,
 ) -> Result<Option<(EdgeSet, Reserve)>, Cancelled> {
-    let order = ordered(matrix, dimensions, key_ranks);
+    let order = ordered(vectors, key_ranks);
     let rows = order.len();
     let mut place_of = vec![0; rows];
     for (place, row) in (0..).zip(&order) {
@@ -153,11 +145,11 @@ pub fn update(
     let mut known = vec![false; rows];
     places.iter().flatten().for_each(|place| known[*place as usize] = true);
     let came: Vec<u32> = (0..).zip(&known).filter(|(_, known)| !**known).map(|(place, _)| place).collect();
-    let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(matrix.len() / dimensions.max(1))).collect();
-    let codes = Codes::new(matrix, dimensions, &all);
+    let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(vectors.count())).collect();
     let gone: Vec<u32> = (number(rows)..number(all.len())).collect();
+    let codes = Codes::new(vectors, all, Keeping::All);
     let firsts = rules.pairs.firsts(rows).map(|firsts| [&firsts, former.gone_firsts].concat());
-    let change = Change { matrix, dimensions, codes: &codes, order: &all, firsts, control };
+    let change = Change { codes: &codes, firsts, control };
     let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
     let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
     let renewed = state.incomplete(threshold.max(rules.least), rules);
@@ -173,21 +165,18 @@ const RENEWED_MAX: usize = 4;
 
 /// The vectors of an update: those that are there, and behind them those that are gone.
 struct Change<'c> {
-    matrix: &'c [f32],
-    dimensions: usize,
-    codes: &'c Codes,
-    order: &'c [u32],
+    codes: &'c Codes<'c>,
     /// Where pairs join two sides, which places are of the first.
     firsts: Option<Vec<bool>>,
     control: &'c dyn Control,
 }
 
 impl Change<'_> {
-    fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
-        let Self { matrix, dimensions, codes, order, control, .. } = *self;
+    fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Cancelled> {
+        let Self { codes, control, .. } = *self;
         let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
-        for sides in Sides::of_some(codes, left, skipped, self.firsts.as_deref()) {
-            let scan = Scan { matrix, dimensions, codes, order, sides: &sides, tolerance: 0, control };
+        for sides in Sides::of_some(codes.rows(), left, skipped, self.firsts.as_deref()) {
+            let scan = Scan { codes, sides: &sides, tolerance: 0, control };
             all.add(&scan.pass(bracket, choices)?);
         }
         Ok(all)
@@ -196,13 +185,12 @@ impl Change<'_> {
     /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.
     fn apply(&self, mut state: State, came: &[u32], gone: &[u32]) -> Result<Option<State>, Cancelled> {
         let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
-        let off = self.pass(gone, came, bracket, &Choices::new(&[], 0, 0))?;
+        let off = self.pass(gone, came, bracket, &Choices::new(&mut [], 0, 0))?;
         if !state.tally.subtract(&off) {
             return Ok(None);
         }
-        let choices = Choices::new(&state.entries, state.width, state.low);
-        state.tally.add(&self.pass(came, gone, bracket, &choices)?);
-        state.entries = choices.into_entries();
+        let seen = self.pass(came, gone, bracket, &Choices::new(&mut state.entries, state.stride, state.low))?;
+        state.tally.add(&seen);
         Ok(Some(state))
     }
 
@@ -211,18 +199,12 @@ impl Change<'_> {
         if renewed.is_empty() {
             return Ok(());
         }
-        let mut entries = vec![u64::MAX; state.entries.len()];
-        let slots = |place: u32| place as usize * state.width..(place as usize + 1) * state.width;
         for place in renewed {
-            entries[slots(*place)].fill(0);
+            state.entries[*place as usize * state.stride..][..state.stride].fill(0);
         }
         let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
-        let choices = Choices::new(&entries, state.width, state.low);
+        let choices = Choices::of_some(&mut state.entries, renewed, state.stride, state.low);
         self.pass(renewed, gone, bracket, &choices)?;
-        let entries = choices.into_entries();
-        for place in renewed {
-            state.entries[slots(*place)].copy_from_slice(&entries[slots(*place)]);
-        }
         Ok(())
     }
 }
@@ -252,10 +234,9 @@ fn number(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
-/// The rows of a matrix in the order of their keys.
-fn ordered(matrix: &[f32], dimensions: usize, key_ranks: &[u32]) -> Vec<u32> {
-    let rows = matrix.len().checked_div(dimensions).unwrap_or(0);
-    let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).take(rows).map(|(row, _)| row).collect();
+/// The rows that have a rank in the order of their keys.
+fn ordered(rows: &Rows<'_>, key_ranks: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..u32::MAX).zip(key_ranks).take(rows.count()).map(|(row, _)| row).collect();
     order.sort_by_key(|&row| key_ranks[row as usize]);
     order
 }
@@ -284,7 +265,7 @@ mod tests {
         control: &dyn Control,
     ) -> Result<(EdgeSet, Reserve), Cancelled> {
         let (edges, reserve, similarities) =
-            super::build(matrix, dimensions, ranks, rules, &[0; 32], &Forgotten, control)?;
+            super::build(&Rows::of_matrix(matrix, dimensions), ranks, rules, &[0; 32], &Forgotten, control)?;
         let counted = similarities.counts.iter().sum::<u64>();
         assert!(counted == edges.report.pairs || (counted > 0 && !similarities.all));
         Ok((edges, reserve))
@@ -439,11 +420,10 @@ mod tests {
         // So many rows that the sample is not all of them.
         for (rows, firsts) in [(9000, 4000), (9000, 5000)] {
             let matrix = vectors(rows, 4);
-            let order = ordered(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>());
-            let codes = Codes::new(&matrix, 4, &order);
+            let placed = Rows::of_matrix(&matrix, 4);
+            let codes = Codes::new(&placed, (0..number(rows)).collect(), Keeping::All);
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
-            let sides = Sides::all(&codes, rules.pairs);
-            let (bracket, similarities) = Bracket::sampled(&codes, &sides.lefts, rules);
+            let (bracket, similarities) = Bracket::sampled(&codes, rules);
             assert!(!similarities.all);
             let edges = build(&matrix, 4, &(0..number(rows)).collect::<Vec<_>>(), rules, &Quiet).unwrap().0;
             let threshold = image::image(edges.report.threshold.unwrap());
@@ -572,7 +552,7 @@ mod tests {
             let former = Former { edges: &built.0, reserve: &built.1, rows: &former, gone_firsts: &gone_firsts };
             let rules = in_step(rules, &changed);
             let joined = [matrix.as_slice(), &gone].concat();
-            let update = update(&joined, dimensions, &ranks, rules, &former, &Quiet).unwrap();
+            let update = update(&Rows::of_matrix(&joined, dimensions), &ranks, rules, &former, &Quiet).unwrap();
             let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
             if let Some(update) = update {
                 assert_eq!(update.0, expected.0);

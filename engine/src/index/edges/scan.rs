@@ -3,10 +3,11 @@
 //! Codes tell of most pairs on which side of the bracket they lie; only the others, and those that a row might choose,
 //! are compared by the similarity itself.
 
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::distance::codes::{Codes, FINE_NEVER, NEVER};
+use crate::distance::codes::{Coded, Codes, FINE_NEVER, Lefts, NEVER};
 use crate::distance::pair_dots;
 use crate::distance::tile::{Columns, Line, Listed, Products, TILE_COLUMNS, TILE_ROWS, products, sift};
 use crate::index::control::{Cancelled, Control};
@@ -16,14 +17,8 @@ use crate::index::edges::sides::Sides;
 
 /// All that a pass over the pairs reads.
 pub struct Scan<'s> {
-    /// Rows of unit vectors.
-    pub matrix: &'s [f32],
-    /// Components of a row; not zero.
-    pub dimensions: usize,
-    /// The codes of the rows, in the order of their keys.
-    pub codes: &'s Codes,
-    /// The rows in the order of their keys: all below counts places in it.
-    pub order: &'s [u32],
+    /// The codes of the rows, in the order of their keys: all below counts places in it.
+    pub codes: &'s Codes<'s>,
     /// Which pairs.
     pub sides: &'s Sides,
     /// Partners are offered by what the finer codes estimate, where that is as near to their similarity, in units of
@@ -43,13 +38,41 @@ pub struct Tally {
 }
 
 /// The partners of each row.
-pub struct Choices {
+pub struct Choices<'c> {
     width: usize,
     /// For the rows of each block, one after another, their best partners, worst first, of those not below the bracket:
     /// image and inverted place; zero where none.
-    blocks: Vec<Mutex<Vec<u64>>>,
+    blocks: Vec<Mutex<Slots<'c>>>,
     /// The image that a partner needs to be chosen, at least.
     worst: Vec<AtomicU32>,
+}
+
+/// The entries of a block.
+enum Slots<'c> {
+    /// Those of somebody else.
+    Lent(&'c mut [u64]),
+    /// Its own.
+    Own(Vec<u64>),
+}
+
+impl Deref for Slots<'_> {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Lent(slots) => slots,
+            Self::Own(slots) => slots,
+        }
+    }
+}
+
+impl DerefMut for Slots<'_> {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        match self {
+            Self::Lent(slots) => slots,
+            Self::Own(slots) => slots,
+        }
+    }
 }
 
 /// Rows of a block: whole tiles and whole panels. Their codes and vectors fit the second-level cache together.
@@ -57,6 +80,9 @@ pub const BLOCK_ROWS: usize = TILE_ROWS * TILE_COLUMNS / 2;
 
 /// Rows on the left that are compared with a block before the next one is fetched.
 const LEFT_ROWS: usize = 8 * BLOCK_ROWS;
+
+/// So many of these, one after another, are a stripe: their codes are packed together.
+const STRIPE: usize = 8;
 
 /// Pairs of a block at most.
 pub const BLOCK_PAIRS: usize = LEFT_ROWS * BLOCK_ROWS;
@@ -87,14 +113,14 @@ impl Scan<'_> {
     }
 
     fn rights(&self) -> usize {
-        self.order.len().div_ceil(BLOCK_ROWS)
+        self.codes.rows().div_ceil(BLOCK_ROWS)
     }
 
     /// Compares all pairs.
     ///
     /// # Errors
     /// When the control says so.
-    pub fn pass(&self, bracket: Bracket, choices: &Choices) -> Result<Tally, Cancelled> {
+    pub fn pass(&self, bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Cancelled> {
         let blocks: Vec<usize> = (0..self.blocks()).collect();
         let seen = self.look_at(&blocks, bracket, choices, Progress { before: 0, total: self.sides.pairs });
         if seen.done.len() < blocks.len() { Err(Cancelled) } else { Ok(seen.tally) }
@@ -102,10 +128,36 @@ impl Scan<'_> {
 
     /// Compares the pairs of some blocks, which the threads of the pool take one after another. What they see of a block does
     /// not depend on the others.
-    pub fn look_at(&self, blocks: &[usize], bracket: Bracket, choices: &Choices, progress: Progress) -> Seen {
-        let (next, pairs) = (AtomicUsize::new(0), AtomicU64::new(progress.before));
+    pub fn look_at(&self, blocks: &[usize], bracket: Bracket, choices: &Choices<'_>, progress: Progress) -> Seen {
+        let mut seen =
+            Seen { tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] }, pairs: 0, done: Vec::new() };
+        let stripe = |block: &usize| block / self.rights() / STRIPE;
+        for blocks in blocks.chunk_by(|a, b| stripe(a) == stripe(b)) {
+            let before = seen.done.len();
+            self.look_at_stripe(blocks, bracket, choices, progress, &mut seen);
+            if seen.done.len() - before < blocks.len() {
+                break;
+            }
+        }
+        seen
+    }
+
+    /// Compares the pairs of some blocks of one stripe.
+    fn look_at_stripe(
+        &self,
+        blocks: &[usize],
+        bracket: Bracket,
+        choices: &Choices<'_>,
+        progress: Progress,
+        seen: &mut Seen,
+    ) {
+        let Some(stripe) = blocks.first().map(|block| block / self.rights() / STRIPE) else { return };
+        let start = stripe * STRIPE * LEFT_ROWS;
+        let left = self.sides.left.get(start..).unwrap_or_default();
+        let lefts = self.codes.lefts(left[..left.len().min(STRIPE * LEFT_ROWS)].to_vec());
+        let (next, pairs) = (AtomicUsize::new(0), AtomicU64::new(progress.before + seen.pairs));
         let work = || {
-            let (mut block, mut done) = (Block::new(self, bracket, choices), Vec::new());
+            let (mut block, mut done) = (Block::new(self, (start, &lefts), bracket, choices), Vec::new());
             while let Some(number) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.control.cancelled() {
                     break;
@@ -117,13 +169,11 @@ impl Scan<'_> {
             }
             (block.tally, done)
         };
-        let mut tally = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
-        let mut done = Vec::new();
         for (some, some_done) in rayon::broadcast(|_| work()) {
-            tally.add(&some);
-            done.extend(some_done);
+            seen.tally.add(&some);
+            seen.done.extend(some_done);
         }
-        Seen { tally, pairs: pairs.into_inner() - progress.before, done }
+        seen.pairs = pairs.into_inner() - progress.before;
     }
 }
 
@@ -165,19 +215,39 @@ impl Tally {
     }
 }
 
-impl Choices {
+impl<'c> Choices<'c> {
     /// The entries of all rows, one row after another, each sorted, to be bettered; partners need an image of `floor`.
-    pub fn new(entries: &[u64], width: usize, floor: u32) -> Self {
-        let blocks: Vec<_> =
-            entries.chunks((BLOCK_ROWS * width).max(1)).map(|entries| Mutex::new(entries.to_vec())).collect();
+    pub fn new(entries: &'c mut [u64], width: usize, floor: u32) -> Self {
         let worst =
             entries.chunks_exact(width.max(1)).map(|entries| AtomicU32::new(needed(entries).max(floor))).collect();
+        let blocks =
+            entries.chunks_mut((BLOCK_ROWS * width).max(1)).map(|slots| Mutex::new(Slots::Lent(slots))).collect();
         Self { width, blocks, worst }
+    }
+
+    /// No partner yet, of so many rows.
+    pub fn none(rows: usize, width: usize) -> Self {
+        let rows = if width == 0 { 0 } else { rows };
+        let block = |start: usize| Mutex::new(Slots::Own(vec![0; (rows - start).min(BLOCK_ROWS) * width]));
+        let blocks = (0..rows).step_by(BLOCK_ROWS).map(block).collect();
+        Self { width, blocks, worst: (0..rows).map(|_| AtomicU32::new(0)).collect() }
     }
 
     /// For each row in turn its choices, worst first.
     pub fn into_entries(self) -> Vec<u64> {
-        self.blocks.into_iter().flat_map(|block| block.into_inner().unwrap_or_default()).collect()
+        self.blocks
+            .into_iter()
+            .flat_map(|block| block.into_inner().map(|slots| slots.to_vec()).unwrap_or_default())
+            .collect()
+    }
+
+    /// Likewise, those of some rows alone.
+    pub fn of_some(entries: &'c mut [u64], some: &[u32], width: usize, floor: u32) -> Self {
+        let choices = Self::new(entries, width, u32::MAX);
+        for place in some {
+            choices.worst.get(*place as usize).inspect(|worst| worst.store(floor, Ordering::Relaxed));
+        }
+        choices
     }
 
     /// The image that a partner of a place needs to be chosen; more than any has where there is no room.
@@ -195,6 +265,9 @@ impl Choices {
             };
             for (place, partner, image) in offers {
                 let place = *place as usize;
+                if self.needed(place) == u32::MAX {
+                    continue;
+                }
                 let at = place % BLOCK_ROWS * self.width;
                 let Some(entries) = entries.get_mut(at..at + self.width) else { continue };
                 insert(entries, entry(*image, *partner));
@@ -212,10 +285,14 @@ fn needed(entries: &[u64]) -> u32 {
 
 /// What a thread needs while it scans one block after another. Pairs go from one sieve to the next: [`sift`] by products
 /// of codes, [`Block::narrow`] by finer codes, [`Block::decide`] by the similarity.
-struct Block<'s> {
+struct Block<'s, 'c> {
     scan: &'s Scan<'s>,
+    /// The position of the first row of the stripe among those on the left, and the codes of the stripe.
+    lefts: (usize, &'s Lefts),
     bracket: Bracket,
-    choices: &'s Choices,
+    choices: &'s Choices<'c>,
+    /// Codes of columns, where they are not in memory.
+    room: Coded,
     tally: Tally,
     /// What products must exceed to be perhaps in the bracket and certainly above it, errors apart.
     limits: [i32; 2],
@@ -242,13 +319,15 @@ struct Block<'s> {
 /// Pairs that are decided at once.
 const DECIDED_AT_ONCE: usize = 1 << 12;
 
-impl<'s> Block<'s> {
-    fn new(scan: &'s Scan<'s>, bracket: Bracket, choices: &'s Choices) -> Self {
+impl<'s, 'c> Block<'s, 'c> {
+    fn new(scan: &'s Scan<'s>, lefts: (usize, &'s Lefts), bracket: Bracket, choices: &'s Choices<'c>) -> Self {
         let [low, high] = [bracket.low, bracket.high()].map(score);
         Self {
             scan,
+            lefts,
             bracket,
             choices,
+            room: Coded::default(),
             tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] },
             limits: [scan.codes.perhaps_at_least(low), scan.codes.certainly_above(high)],
             fine_limits: [scan.codes.fine_floor(low), scan.codes.fine_floor(high) + 2],
@@ -270,7 +349,12 @@ impl<'s> Block<'s> {
         let scan = self.scan;
         let start = left * LEFT_ROWS;
         let rows = &scan.sides.left[start..(start + LEFT_ROWS).min(scan.sides.left.len())];
-        let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.order.len());
+        let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.codes.rows());
+        if !scan.sides.meet(start, &columns) {
+            return 0;
+        }
+        let mut room = std::mem::take(&mut self.room);
+        let coded = scan.codes.columns(columns.clone(), &mut room);
         self.needed.clear();
         self.panels.clear();
         for panel in columns.clone().step_by(TILE_COLUMNS) {
@@ -284,8 +368,9 @@ impl<'s> Block<'s> {
             }
             self.panels.push(known);
         }
-        let tiles = (start / TILE_ROWS..).zip(rows.chunks(TILE_ROWS));
-        let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, &columns)).sum();
+        let tiles = ((start - self.lefts.0) / TILE_ROWS..).zip(rows.chunks(TILE_ROWS));
+        let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, (coded, &columns))).sum();
+        self.room = room;
         self.decide(columns.start);
         self.choices.offer(&self.offers);
         for offer in &mut self.offers {
@@ -297,7 +382,7 @@ impl<'s> Block<'s> {
     }
 
     /// Compares the rows of one tile with a block of columns.
-    fn tile(&mut self, tile: usize, rows: &[u32], columns: &std::ops::Range<usize>) -> u64 {
+    fn tile(&mut self, tile: usize, rows: &[u32], (coded, columns): (&Coded, &Range<usize>)) -> u64 {
         let scan = self.scan;
         let mut lines = [Line::default(); TILE_ROWS];
         let mut needed = [(u32::MAX, FINE_NEVER); TILE_ROWS];
@@ -323,14 +408,14 @@ impl<'s> Block<'s> {
             for (line, place) in lines.iter_mut().zip(rows) {
                 line.counted = if most == least { most } else { counted(Some(place)) };
             }
-            let (right, bias) = scan.codes.right(number);
-            products(scan.sides.lefts.tile(tile), right, bias, &mut out);
+            let (right, bias) = coded.right(number);
+            products(self.lefts.1.tile(tile), right, bias, &mut out);
             let sifted = sift(&out, &lines, known, &mut self.listed);
             seen += sifted.seen;
             self.tally.below += sifted.below;
         }
         for (at, (place, needed)) in rows.iter().zip(needed).enumerate() {
-            self.narrow(*place, at, needed, columns.start);
+            self.narrow((*place, tile * TILE_ROWS + at), (at, needed.1), (coded, columns.start));
         }
         if self.deciding.len() >= DECIDED_AT_ONCE {
             self.decide(columns.start);
@@ -340,10 +425,11 @@ impl<'s> Block<'s> {
 
     /// Compares a row by the finer codes with the columns that are listed for it.
     #[expect(clippy::needless_bitwise_bool, reason = "no branches")]
-    fn narrow(&mut self, place: u32, at: usize, (_, needed): (u32, i64), first: usize) {
+    fn narrow(&mut self, (place, number): (u32, usize), (at, needed): (usize, i64), (coded, first): (&Coded, usize)) {
         let codes = self.scan.codes;
         let listed = &mut self.listed[at];
-        codes.narrow(place as usize, listed.columns(), listed.products(), &mut self.mixed, &mut self.estimates);
+        let others = (coded, listed.columns());
+        codes.narrow((self.lefts.1, number), others, listed.products(), &mut self.mixed, &mut self.estimates);
         let [low, high] = self.fine_limits;
         let (own, tolerance) = (codes.fine_error(place as usize), self.scan.tolerance);
         // Without branches, which nobody can foresee here: what is not wanted is written over by the next one.
@@ -372,10 +458,10 @@ impl<'s> Block<'s> {
     /// Compares pairs by the similarity.
     fn decide(&mut self, first: usize) {
         let scan = self.scan;
-        let row = |place: u32| scan.order.get(place as usize).copied().unwrap_or(u32::MAX);
+        let row = |place: u32| scan.codes.order().get(place as usize).copied().unwrap_or(u32::MAX);
         self.deciding_rows.clear();
         self.deciding_rows.extend(self.deciding.iter().map(|pair| pair.map(row)));
-        pair_dots(scan.matrix, scan.dimensions, &self.deciding_rows, &mut self.similarities);
+        pair_dots(scan.codes.vectors(), &self.deciding_rows, &mut self.similarities);
         for ([place, column], similarity) in self.deciding.drain(..).zip(&self.similarities) {
             let image = image(*similarity);
             let Some(over) = image.checked_sub(self.bracket.low) else {
@@ -393,7 +479,7 @@ impl<'s> Block<'s> {
 }
 
 /// What the product and the estimate of a pair exceed or reach that has this image, errors apart.
-fn needed_of(codes: &Codes, image: u32) -> (i32, i64) {
+fn needed_of(codes: &Codes<'_>, image: u32) -> (i32, i64) {
     match image {
         u32::MAX => (NEVER, FINE_NEVER),
         _ => (codes.perhaps_at_least(score(image)), codes.fine_floor(score(image))),

@@ -1,5 +1,6 @@
 //! From partners that codes chose to those that the similarity chooses.
 
+use crate::distance::codes::Codes;
 use crate::distance::dots;
 use crate::index::edges::image::{image, score};
 use crate::index::edges::scan::{entry, parts};
@@ -10,14 +11,10 @@ pub const EXTRA: usize = 8;
 
 /// What is to be settled.
 pub struct Settling<'s> {
-    /// Rows of unit vectors.
-    pub matrix: &'s [f32],
-    /// Components of a row; not zero.
-    pub dimensions: usize,
+    /// The codes of the rows, in the order of their keys.
+    pub codes: &'s Codes<'s>,
     /// How far the similarity of a partner may lie from what it was chosen by.
     pub tolerance: f64,
-    /// The rows in the order of their keys.
-    pub order: &'s [u32],
     /// Partners that are wanted of each row, with an image of at least `low`.
     pub width: usize,
     /// The lowest image that counts.
@@ -25,21 +22,31 @@ pub struct Settling<'s> {
 }
 
 impl Settling<'_> {
-    /// The entries of all rows by the similarity, worst first, and the rows that may lack one: so many partners are as
-    /// similar that the codes can't tell them apart.
-    pub fn settle(&self, chosen: &[u64]) -> (Vec<u64>, Vec<u32>) {
-        let mut entries = vec![0; self.order.len() * self.width];
-        let lists = chosen.par_chunks_exact(self.width + EXTRA).zip(entries.par_chunks_exact_mut(self.width));
-        let sure: Vec<bool> = lists
-            .enumerate()
-            .map_init(Vec::new, |similarities, (place, (list, slots))| self.row(place, list, slots, similarities))
-            .collect();
-        (entries, (0..).zip(sure).filter(|(_, sure)| !sure).map(|(place, _)| place).collect())
+    /// From entries that codes chose makes those of the similarity, worst first, in the last places of each row; and tells the
+    /// rows that may lack one: so many partners are as similar that the codes can't tell them apart.
+    pub fn settle(&self, chosen: &mut [u64]) -> Vec<u32> {
+        let lists = chosen.par_chunks_exact_mut(self.width + EXTRA);
+        let start = || (Vec::new(), Vec::new(), Vec::new());
+        let settled = |(list, room, similarities): &mut (Vec<u64>, Vec<f32>, Vec<f32>),
+                       (place, slots): (usize, &mut [u64])| {
+            list.clear();
+            list.extend_from_slice(slots);
+            slots.fill(0);
+            self.row(place, list, &mut slots[EXTRA..], (room, similarities))
+        };
+        let sure: Vec<bool> = lists.enumerate().map_init(start, settled).collect();
+        (0..).zip(sure).filter(|(_, sure)| !sure).map(|(place, _)| place).collect()
     }
 
     /// Fills the entries of a row from what codes chose, and says whether none can be missing.
-    fn row(&self, place: usize, list: &[u64], slots: &mut [u64], similarities: &mut Vec<f32>) -> bool {
-        let row = |place: usize| self.order.get(place).copied().unwrap_or(u32::MAX);
+    fn row(
+        &self,
+        place: usize,
+        list: &[u64],
+        slots: &mut [u64],
+        (room, similarities): (&mut Vec<f32>, &mut Vec<f32>),
+    ) -> bool {
+        let row = |place: usize| self.codes.order().get(place).copied().unwrap_or(u32::MAX);
         let similarity = |entry: &u64| f64::from(score(parts(*entry).0));
         // Even if they are as far off as can be, others are more similar.
         let hopeless = list.iter().nth_back(self.width - 1).filter(|entry| **entry != 0).map(similarity);
@@ -47,8 +54,8 @@ impl Settling<'_> {
         let hopeful = list.iter().filter(|entry| similarity(entry) >= hopeless);
         let partners: Vec<u32> = hopeful.filter_map(|entry| parts(*entry).1).collect();
         let rows: Vec<u32> = partners.iter().map(|partner| row(*partner as usize)).collect();
-        let query = self.matrix.chunks_exact(self.dimensions).nth(row(place) as usize).unwrap_or_default();
-        dots(query, self.matrix, &rows, similarities);
+        let vectors = self.codes.vectors();
+        dots(vectors.read(row(place), room), vectors, &rows, similarities);
         let known = partners.iter().zip(similarities).map(|(partner, similarity)| entry(image(*similarity), *partner));
         let mut known: Vec<u64> = known.filter(|entry| parts(*entry).0 >= self.low).collect();
         known.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,7 +1,7 @@
 //! Which pairs there are, and which of them a pass compares.
 
-use crate::distance::codes::{Codes, Lefts};
 use crate::distance::tile::TILE_COLUMNS;
+use std::ops::Range;
 
 /// Which pairs of rows there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,6 @@ impl Population {
 pub struct Sides {
     /// Places of the rows on the left, ascending.
     pub left: Vec<u32>,
-    /// Their codes.
-    pub lefts: Lefts,
     /// Pairs in all.
     pub pairs: u64,
     /// For each panel of columns which of them are on the left too, and which are not compared at all.
@@ -43,34 +41,33 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// All pairs of the rows of which these are the codes.
-    pub fn all(codes: &Codes, pairs: Population) -> Self {
-        let rows = u32::try_from(codes.rows()).unwrap_or(u32::MAX);
+    /// All pairs of so many rows.
+    pub fn all(rows: usize, pairs: Population) -> Self {
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         match pairs {
-            Population::All => Self::new(codes, (0..rows).collect(), []),
+            Population::All => Self::new(rows as usize, (0..rows).collect(), []),
             Population::Across(firsts) => {
                 let firsts = u32::try_from(firsts).unwrap_or(u32::MAX).min(rows);
-                Self::new(codes, (0..firsts).collect(), 0..firsts)
+                Self::new(rows as usize, (0..firsts).collect(), 0..firsts)
             }
         }
     }
 
-    /// The pairs of some rows with each other and with the other rows, apart from skipped ones, which are none of them.
+    /// Of so many rows the pairs of some with each other and with the other rows, apart from skipped ones, which are none of them.
     /// Where pairs join two sides, `firsts` says which places are of the first, and there is one of these for each side: its
     /// rows have no other left of them, so that the first of a tile has most columns.
-    pub fn of_some(codes: &Codes, some: &[u32], skipped: &[u32], firsts: Option<&[bool]>) -> Vec<Self> {
-        let Some(firsts) = firsts else { return vec![Self::new(codes, some.to_vec(), skipped.iter().copied())] };
+    pub fn of_some(rows: usize, some: &[u32], skipped: &[u32], firsts: Option<&[bool]>) -> Vec<Self> {
+        let Some(firsts) = firsts else { return vec![Self::new(rows, some.to_vec(), skipped.iter().copied())] };
         let is_first = |place: u32| firsts.get(place as usize).copied().unwrap_or_default();
         let on = |side: bool| some.iter().copied().filter(move |place| is_first(*place) == side);
-        let places = || (0..u32::MAX).take(codes.rows());
+        let places = || (0..u32::MAX).take(rows);
         let of_firsts = skipped.iter().copied().chain(places().filter(|place| is_first(*place)));
         let of_others = skipped.iter().copied().chain(places().filter(|place| !is_first(*place))).chain(on(true));
-        vec![Self::new(codes, on(true).collect(), of_firsts), Self::new(codes, on(false).collect(), of_others)]
+        vec![Self::new(rows, on(true).collect(), of_firsts), Self::new(rows, on(false).collect(), of_others)]
     }
 
     /// Those of rows on the left with each other and with the other rows. All or none of the left are among the skipped.
-    fn new(codes: &Codes, left: Vec<u32>, skipped: impl IntoIterator<Item = u32>) -> Self {
-        let rows = codes.rows();
+    fn new(rows: usize, left: Vec<u32>, skipped: impl IntoIterator<Item = u32>) -> Self {
         let mut panels = vec![(0, 0); rows.div_ceil(TILE_COLUMNS)];
         let bit = |place: u32| (place as usize / TILE_COLUMNS, 1_u32 << (place as usize % TILE_COLUMNS));
         for (panel, bit) in left.iter().map(|place| bit(*place)) {
@@ -83,7 +80,17 @@ impl Sides {
         let (skipped, within): (u64, u64) = (count(|panel| panel.1), count(|panel| panel.0 & !panel.1));
         let others = (rows as u64).saturating_sub(skipped + within);
         let pairs = left.len() as u64 * others + within * within.saturating_sub(1) / 2;
-        Self { lefts: codes.lefts(&left), left, pairs, panels }
+        Self { left, pairs, panels }
+    }
+
+    /// Whether any row on the left from a position on, before the next `LEFT_ROWS`, is compared with a column of a range that begins
+    /// with a panel.
+    pub fn meet(&self, position: usize, columns: &Range<usize>) -> bool {
+        // A later row is compared with no column that an earlier one is not.
+        let Some(place) = self.left.get(position) else { return false };
+        let panels = columns.clone().step_by(TILE_COLUMNS);
+        let end = |first: usize| (columns.end - first).min(TILE_COLUMNS);
+        panels.into_iter().any(|first| self.counted(*place as usize, first / TILE_COLUMNS, end(first)) > 0)
     }
 
     /// Which columns of a panel a row on the left is compared with, of the first `end`.

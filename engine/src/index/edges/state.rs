@@ -19,8 +19,10 @@ pub struct State {
     pub low: u32,
     /// What all pairs are like, in bins of one image.
     pub tally: Tally,
-    /// Entries of a row.
+    /// Entries of a row that count.
     pub width: usize,
+    /// Entries of a row; the last ones count.
+    pub stride: usize,
     /// The entries of every row, worst first; see [`entry`] and [`bar`].
     pub entries: Vec<u64>,
     /// Pairs in all.
@@ -35,7 +37,7 @@ impl State {
     }
 
     fn lists(&self) -> impl IndexedParallelIterator<Item = &[u64]> {
-        self.entries.par_chunks_exact(self.width.max(1))
+        self.entries.par_chunks_exact(self.stride.max(1)).map(|entries| &entries[self.stride - self.width..])
     }
 
     /// The rows that may have partners at or above the threshold that they don't know and would choose.
@@ -133,7 +135,7 @@ impl State {
             return None;
         }
         let tally = Tally { below: reserve.below, counts: reserve.counts.clone() };
-        Some(Self { low: reserve.low, tally, width, entries, pairs: rules.pairs.count(rows) })
+        Some(Self { low: reserve.low, tally, width, stride: width, entries, pairs: rules.pairs.count(rows) })
     }
 }
 

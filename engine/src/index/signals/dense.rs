@@ -1,5 +1,6 @@
 //! The similarity of vectors of a space, as a signal beside others: of titles, say.
 
+use crate::distance::rows::Rows;
 use crate::distance::{dot, dots};
 use crate::index::signals::{Scratch, Signal};
 use std::borrow::Cow;
@@ -41,7 +42,7 @@ impl Signal for Dense<'_> {
 
     fn some(&self, row: u32, listed: &[u32], out: &mut Vec<f32>) {
         let query = self.row(row);
-        dots(query, if query.is_empty() { &[] } else { &self.matrix }, listed, out);
+        dots(query, &Rows::of_matrix(&self.matrix, self.dimensions), listed, out);
         for similarity in out {
             *similarity = plain(*similarity);
         }

@@ -4,6 +4,7 @@ mod bins;
 mod partners;
 mod pass;
 
+use crate::distance::rows::Rows;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::composite::bins::Bins;
 use crate::index::edges::composite::partners::Partners;
@@ -250,7 +251,8 @@ impl Build<'_> {
         for (found, voice) in found.iter_mut().zip(self.composition.voices).skip(nearest_first) {
             let Some((matrix, dimensions)) = voice.signal.unit_vectors() else { continue };
             let rules = Pruning { pairs: self.rules.pairs, percentile: voice.percentile, ..THRESHOLD_ALONE };
-            let (edges, ..) = build(matrix, dimensions, &ranks, rules, &[0; 32], &Forgotten, self.pass.control)?;
+            let (edges, ..) =
+                build(&Rows::of_matrix(matrix, dimensions), &ranks, rules, &[0; 32], &Forgotten, self.pass.control)?;
             *found = edges.report.threshold.map(image);
         }
         Ok(found)

@@ -8,14 +8,14 @@ use crate::index::edges::scan::{Choices, parts};
 pub struct Partners {
     rows: u32,
     width: usize,
-    choices: Choices,
+    choices: Choices<'static>,
 }
 
 impl Partners {
     /// Room for so many partners of so many rows.
     pub fn new(rows: u32, width: u32) -> Self {
         let width = width.min(rows.saturating_sub(1)) as usize;
-        Self { rows, width, choices: Choices::new(&vec![0; rows as usize * width], width, 0) }
+        Self { rows, width, choices: Choices::none(rows as usize, width) }
     }
 
     /// Offers each of two rows to the other.
