@@ -2,6 +2,7 @@
 
 mod composed;
 mod described;
+mod memory;
 mod naive;
 mod parts;
 

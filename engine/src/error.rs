@@ -172,6 +172,19 @@ pub enum CommitError {
         /// Why.
         source: RulesError,
     },
+    /// Edges need more memory than they may take; nothing was changed.
+    #[error(
+        "edges of the space {space} need at least {needed} bytes of memory, and {allowed} are allowed: allow more, or let chunks \
+         choose fewer partners"
+    )]
+    Memory {
+        /// Name of the space.
+        space: String,
+        /// Bytes that suffice.
+        needed: u64,
+        /// Bytes that are allowed.
+        allowed: u64,
+    },
     /// The work was cancelled; nothing was changed.
     #[error("cancelled; the store is as it was")]
     Cancelled,

@@ -72,7 +72,7 @@ pub use crate::error::{
     CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError, TilesFault,
 };
 pub use crate::index::control::{Cancelled, Control, Quiet};
-pub use crate::index::edges::{Cap, EdgeRules, Shared, Signal, SignalKind, Similarities};
+pub use crate::index::edges::{Cap, EdgeMemory, EdgeRules, Shared, Signal, SignalKind, Similarities};
 pub use crate::index::graph::leiden::{
     Communities, GraphFault, HierarchySettings, Level, Resolution, Undirected, communities, hierarchy, modularity,
 };

@@ -174,6 +174,7 @@ fn commit_code(error: &CommitError) -> u8 {
     match error {
         CommitError::UnknownKey { .. } => NOT_FOUND,
         CommitError::Space { .. } | CommitError::Malformed { .. } | CommitError::Limit(_) => USAGE,
+        CommitError::Memory { .. } => LIMIT,
         CommitError::Cancelled => INTERRUPTED,
         CommitError::Damaged(_) => DAMAGED,
         _ => IO,

@@ -3,7 +3,7 @@
 pub use crate::distance::coded::{Coded, Lefts};
 use crate::distance::coded::{FineRows, Lengths, Panel, width_of};
 use crate::distance::fine::{CODE_MAX, Scales, Squares, encode, mixed};
-use crate::distance::rows::Rows;
+use crate::distance::rows::{LetGo, Rows};
 use crate::distance::tile::{Left, TILE_COLUMNS, TILE_ROWS};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -36,7 +36,12 @@ pub struct Codes<'r> {
     errors: Vec<(i32, i64)>,
     /// The codes of all rows; none where they are made again whenever they are needed.
     held: Option<Coded>,
+    /// Who is told of the vectors that are read.
+    let_go: Option<LetGo<'r>>,
 }
+
+/// Bytes of codes for each component, and for what fills dimensions up to a multiple of 64.
+pub const CODED_BYTES: u64 = 3;
 
 /// Whether codes stay in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +79,11 @@ const SCALE_STEPS: u32 = 24;
 
 impl<'r> Codes<'r> {
     /// Codes of the listed rows, of finite components, in the order of the list; a row that is not there counts as zero. Costs
-    /// one pass over them, on the current rayon pool.
-    pub fn new(rows: &'r Rows<'r>, listed: Vec<u32>, keeping: Keeping) -> Self {
+    /// one pass over them, on the current rayon pool. Whenever vectors are read, `let_go` is told.
+    pub fn new(rows: &'r Rows<'r>, listed: Vec<u32>, keeping: Keeping, let_go: Option<LetGo<'r>>) -> Self {
         let scales = fitting(rows);
-        let mut codes = Self { rows, listed, scales, per_unit: 0.0, reach: 0.0, errors: Vec::new(), held: None };
+        let mut codes =
+            Self { rows, listed, scales, per_unit: 0.0, reach: 0.0, errors: Vec::new(), held: None, let_go };
         let mut measured = Vec::new();
         match keeping {
             Keeping::All => {
@@ -109,6 +115,7 @@ impl<'r> Codes<'r> {
     fn encode(&self, panel: Panel<'_>, room: &mut Vec<f32>) {
         let width = width_of(self.rows.dimensions()).max(1);
         let Panel { listed, codes, rests, fine_bias, right, bias, measured } = panel;
+        self.were_read(listed.len());
         let packed = right.as_chunks_mut::<4>().0.as_chunks_mut::<TILE_COLUMNS>().0;
         let lines = codes.chunks_mut(width).zip(rests.chunks_mut(width)).zip(fine_bias).zip(measured);
         for (at, ((((codes, rests), fine_bias), measured), row)) in lines.zip(listed).enumerate() {
@@ -118,6 +125,18 @@ impl<'r> Codes<'r> {
                 bias[at] += 128 * packed[at].iter().map(|code| i32::from(*code)).sum::<i32>();
             }
         }
+    }
+
+    /// So many vectors were read, or will be.
+    pub fn were_read(&self, rows: usize) {
+        if let Some(let_go) = &self.let_go {
+            let_go.read((rows * self.rows.dimensions() * 4) as u64);
+        }
+    }
+
+    /// Keeps codes no longer: from now on they are made whenever they are needed.
+    pub fn forget(&mut self) {
+        self.held = None;
     }
 
     fn encode_row(&self, row: u32, codes: &mut [u8], rests: &mut [i8], bias: &mut i32, room: &mut Vec<f32>) -> Lengths {
@@ -153,6 +172,8 @@ impl<'r> Codes<'r> {
             }
             return room;
         };
+        // Those of pairs that codes can't decide.
+        self.were_read(places.len());
         held
     }
 
@@ -179,6 +200,7 @@ impl<'r> Codes<'r> {
         let fine = own.codes.par_chunks_mut(tile).zip(own.rests.par_chunks_mut(tile));
         let fine = fine.zip(own.bias.par_chunks_mut(TILE_ROWS));
         tiles.zip(fine).for_each_init(Vec::new, |room, ((packed, places), ((codes, rests), bias))| {
+            self.were_read(places.len());
             let lines = codes.chunks_mut(width.max(1)).zip(rests.chunks_mut(width.max(1))).zip(bias);
             for (at, (((codes, rests), bias), place)) in lines.zip(places).enumerate() {
                 let row = self.listed.get(*place as usize).copied().unwrap_or(u32::MAX);
@@ -365,7 +387,7 @@ mod tests {
             let matrix = vectors(rows, dimensions);
             let listed: Vec<u32> = (0..u32::try_from(rows).unwrap()).rev().collect();
             let placed = Rows::of_matrix(&matrix, dimensions);
-            let codes = Codes::new(&placed, listed.clone(), keeping);
+            let codes = Codes::new(&placed, listed.clone(), keeping, None);
             let mut room = Coded::default();
             let columns = codes.columns(0..rows, &mut room);
             let vector = |row: usize| &matrix[listed[row] as usize * dimensions..][..dimensions];
@@ -411,7 +433,7 @@ mod tests {
     fn vectors_of_any_size_are_safe() {
         for (matrix, dimensions) in [(vec![], 3), (vec![0.0; 6], 3), (vec![1e30; 6], 3), (vec![1e-40; 6], 2)] {
             let placed = Rows::of_matrix(&matrix, dimensions);
-            let codes = Codes::new(&placed, vec![0, 1, 7], Keeping::All);
+            let codes = Codes::new(&placed, vec![0, 1, 7], Keeping::All, None);
             assert!(codes.error(0) >= 0 && codes.product_max() >= 0);
             assert_eq!(codes.columns(0..3, &mut Coded::default()).right(9).0.len(), 0);
             for similarity in [f32::NEG_INFINITY, f32::MIN, 0.0, f32::MAX, f32::INFINITY, f32::NAN] {

@@ -1,5 +1,7 @@
 //! The rows of a matrix, wherever they lie.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// Rows of equally many components: those of a matrix in memory, or each where a file has it.
 #[derive(Clone, Debug)]
 pub struct Rows<'r> {
@@ -11,6 +13,28 @@ pub struct Rows<'r> {
 enum Lie<'r> {
     Together(&'r [f32]),
     Apart(Vec<&'r [[u8; 4]]>),
+}
+
+/// Calls somebody whenever so many bytes of rows were read, who may take them out of memory.
+pub struct LetGo<'l> {
+    after: u64,
+    read: AtomicU64,
+    call: Box<dyn Fn() + Sync + 'l>,
+}
+
+impl<'l> LetGo<'l> {
+    /// After so many bytes.
+    pub fn new(after: u64, call: impl Fn() + Sync + 'l) -> Self {
+        Self { after, read: AtomicU64::new(0), call: Box::new(call) }
+    }
+
+    /// So many bytes more were read.
+    pub fn read(&self, bytes: u64) {
+        if self.read.fetch_add(bytes, Ordering::Relaxed) + bytes >= self.after {
+            self.read.store(0, Ordering::Relaxed);
+            (self.call)();
+        }
+    }
 }
 
 /// Rows of one type, for the kernels.

@@ -159,7 +159,9 @@ impl Snapshot {
         let next_file = numbers.max().unwrap_or(0).saturating_add(1);
         let state = State { store: contents.manifest.store, manifest: entry, next_file };
         let found = contents.look_into(disk)?;
-        for name in found.iter().filter(|name| matches!(name, FileName::NewHead(_) | FileName::NewCatalog(_))) {
+        let is_left =
+            |name: &&FileName| matches!(name, FileName::NewHead(_) | FileName::NewCatalog(_) | FileName::Scratch(_));
+        for name in found.iter().filter(is_left) {
             disk.remove(name).ok();
         }
         if found.contains(&FileName::Catalog) {

@@ -4,8 +4,8 @@ use crate::index::control::Cancelled;
 use crate::index::edges::composite::{Combination, Composition, Voice};
 use crate::index::edges::{self, EdgeSet, Population, Signal};
 use crate::project::edges::{Chunks, Task, key_ranks, report};
-use crate::project::{Fault, chunks_end};
-use crate::projection::{EdgesData, EdgesReserve};
+use crate::project::{Unmade, chunks_end};
+use crate::projection::{EdgeLists, EdgesData, EdgesReserve};
 use crate::snapshot::Signals;
 use hedgerow_format::ChunkId;
 use hedgerow_format::edges::PairKind;
@@ -13,17 +13,17 @@ use hedgerow_format::edges::PairKind;
 impl Task<'_> {
     /// Prunes all pairs of a kind by those of the signals that take part in it. Nothing is remembered by which these edges could
     /// follow changes.
-    pub(super) fn composed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Fault> {
+    pub(super) fn composed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Unmade> {
         let Self { snapshot, space, rules, control, .. } = *self;
         let (placed, tables) = self.placed(kind, chunks)?;
         let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
         let mentions =
             |chunk| Ok(self.mentioned.map_or_else(Vec::new, |mentioned| mentioned.of(chunk).collect::<Vec<u32>>()));
-        let step = || if control.cancelled() { Err(Fault::from(Cancelled)) } else { Ok(()) };
+        let step = || if control.cancelled() { Err(Unmade::from(Cancelled)) } else { Ok(()) };
         let source = Signals { snapshot, space, mentions: &mentions, step: &step };
         let taking_part: Vec<&Signal> = rules.signals.iter().filter(|signal| signal.what.takes_part(kind)).collect();
         let signals = taking_part.iter().map(|signal| source.of(&signal.what, &placed));
-        let signals = signals.collect::<Result<Vec<_>, Fault>>()?;
+        let signals = signals.collect::<Result<Vec<_>, Unmade>>()?;
         let mut voices = Vec::with_capacity(signals.len());
         for (signal, rule) in signals.iter().zip(taking_part) {
             let (percentile, weight) = (rule.percentile, f64::from(rule.weight));
@@ -62,7 +62,7 @@ impl Task<'_> {
     }
 
     /// The chunks of a kind in the order of their keys, tables first where they are joined with others; and how many are tables.
-    fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Fault> {
+    fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Unmade> {
         let mut placed = chunks.of(kind);
         let tables = placed.iter().filter(|chunk| chunks.is_table(**chunk)).count();
         let ranks =
@@ -75,7 +75,7 @@ impl Task<'_> {
 }
 
 /// Both directions of every edge by the ids of the chunks, sorted, and which rules made each.
-fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (Vec<(u32, u32, f32)>, Vec<u8>) {
+fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (EdgeLists, Vec<u8>) {
     let mut edges = Vec::with_capacity(set.targets.len());
     let mut targets = set.targets.iter().zip(&set.weights).enumerate();
     for (chunk, bounds) in placed.iter().zip(set.offsets.windows(2)) {
@@ -85,5 +85,16 @@ fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (Vec<(u32, u32, f32)>, Vec<u8>
     }
     edges.sort_unstable_by_key(|((chunk, target, _), _)| (*chunk, *target));
     let origins = edges.iter().filter_map(|(_, origin)| *origin).collect();
-    (edges.into_iter().map(|(edge, _)| edge).collect(), origins)
+    let mut chunks: Vec<u32> = placed.iter().map(|chunk| chunk.0).collect();
+    chunks.sort_unstable();
+    let mut lists = EdgeLists { chunks, offsets: vec![0], ..EdgeLists::default() };
+    let mut rest = edges.iter().map(|(edge, _)| edge).peekable();
+    for chunk in &lists.chunks {
+        while let Some((_, target, weight)) = rest.next_if(|edge| edge.0 == *chunk) {
+            lists.targets.push(*target);
+            lists.weights.push(*weight);
+        }
+        lists.offsets.push(lists.targets.len() as u64);
+    }
+    (lists, origins)
 }

@@ -5,12 +5,12 @@ use crate::distance::rows::Rows;
 use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
 use crate::index::edges::{
-    self, Building, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Population, Pruning, Reserve, Similarities,
-    Unfinished,
+    self, Building, Built, EdgeMemory, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Last, Memory, Population,
+    Pruning, Reserve, Similarities, Unfinished,
 };
 use crate::project::mentions::Mentioned;
-use crate::project::{Fault, check, chunks_end};
-use crate::projection::{Edges, EdgesData, EdgesReserve};
+use crate::project::{Unmade, check, chunks_end};
+use crate::projection::{EdgeLists, Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::projection::{EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare};
@@ -30,38 +30,67 @@ pub(super) struct Task<'t> {
     pub unfinished: &'t dyn Unfinished,
     /// What chunks mention, where the rules are about it.
     pub mentioned: Option<&'t Mentioned>,
+    /// What may be in memory.
+    pub memory: Memory<'t>,
     pub control: &'t dyn Control,
 }
 
+/// The edges of a kind, and where pairs were compared how similar they are and what was in memory.
+pub(super) type Made = (EdgesData, Option<(Similarities, EdgeMemory)>);
+
 impl<'t> Task<'t> {
-    /// The edges of each kind of pairs that the space has, and where these were compared how similar they are.
-    pub(super) fn build(&self) -> Result<Vec<(EdgesData, Option<Similarities>)>, CommitError> {
+    /// The edges of each kind of pairs that the space has, and where these were compared what is told of it.
+    pub(super) fn build(&self) -> Result<Vec<Made>, CommitError> {
         check(self.space, self.rules)?;
-        let chunks = Chunks::in_space(self.snapshot, self.space).map_err(Fault::from)?;
-        let kinds = chunks.kinds().map(|kind| self.of_kind(kind, &chunks));
-        Ok(kinds.collect::<Result<_, Fault>>()?)
+        let all = || {
+            let chunks = Chunks::in_space(self.snapshot, self.space)?;
+            let kinds: Vec<PairKind> = chunks.kinds().collect();
+            let mut made: Vec<Made> = Vec::new();
+            for kind in &kinds {
+                let taken = made.iter().map(|(data, _)| bytes_of(data)).sum();
+                let task = Task { memory: Memory { taken, ..self.memory }, ..*self };
+                // What is noted for the next kind is needed no more.
+                let last = Last(self.unfinished);
+                let task = if made.len() + 1 == kinds.len() { Task { unfinished: &last, ..task } } else { task };
+                made.push(task.of_kind(*kind, &chunks)?);
+            }
+            Ok(made)
+        };
+        all().map_err(|fault: Unmade| self.told(fault))
     }
 
     /// Compares a share of the pairs: of every so many blocks one.
     pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<u8>, CommitError> {
         check(self.space, self.rules)?;
-        let chunks = Chunks::in_space(self.snapshot, self.space).map_err(Fault::from)?;
-        let mut bytes = Vec::new();
-        for kind in chunks.kinds() {
-            let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
-            let building = Building::new(&vectors.rows, &ranks, pruning, &identity);
-            let mut part = building.resumed(self.unfinished).map_err(Fault::from)?;
-            let wanted = |block: usize| block as u64 % u64::from(share.of) + 1 == u64::from(share.number);
-            building.run(&mut part, wanted, self.unfinished, self.control).map_err(Fault::from)?;
-            part.write(&mut bytes);
-        }
-        Ok(bytes)
+        let all = || {
+            let chunks = Chunks::in_space(self.snapshot, self.space)?;
+            let mut bytes = Vec::new();
+            for kind in chunks.kinds() {
+                let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
+                let memory = Memory { taken: bytes.len() as u64, ..self.memory };
+                let building = Building::of_share(&vectors.rows, &ranks, pruning, &identity, memory)?;
+                let mut work = building.resumed(self.unfinished)?;
+                let wanted = |block: usize| block as u64 % u64::from(share.of) + 1 == u64::from(share.number);
+                building.run(&mut work, wanted, self.unfinished, self.control)?;
+                work.part.write(&mut bytes);
+            }
+            Ok(bytes)
+        };
+        all().map_err(|fault: Unmade| self.told(fault))
+    }
+
+    fn told(&self, fault: Unmade) -> CommitError {
+        fault.of(self.space, self.memory.bytes)
     }
 
     /// The vectors that occur in pairs of a kind, and how these are pruned.
-    fn gather(&self, kind: PairKind, chunks: &Chunks) -> Result<Gathered<'t>, Fault> {
+    fn gather(&self, kind: PairKind, chunks: &Chunks) -> Result<Gathered<'t>, Unmade> {
         let Self { snapshot, space, rules, .. } = *self;
         let vectors = Vectors::of(snapshot, space, |chunk| chunks.occurs(kind, chunk))?;
+        if self.memory.bytes.is_some() {
+            // All of them were read for their hashes.
+            self.memory.outside.let_go();
+        }
         let tables = vectors.chunks.iter().filter(|chunk| chunks.tables.contains(chunk.0)).count();
         let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
         let pruning = rules.pruning(kind, pairs);
@@ -77,7 +106,7 @@ impl<'t> Task<'t> {
 
     /// Prunes all pairs of a kind; where there are edges with the same rules that can be followed, only those of what changed
     /// since.
-    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<(EdgesData, Option<Similarities>), Fault> {
+    fn of_kind(&self, kind: PairKind, chunks: &Chunks) -> Result<Made, Unmade> {
         if !self.rules.signals.is_empty() {
             return Ok((self.composed(kind, chunks)?, None));
         }
@@ -85,14 +114,14 @@ impl<'t> Task<'t> {
         let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
         let former = former.filter(|former| self.follow && EdgeRules::of(&former.entry().settings) == *rules);
-        let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, control };
+        let follow = Follow { snapshot, chunks, pruning, ranks: &ranks, memory: self.memory, control };
         let followed = former.map_or(Ok(None), |former| vectors.followed(former, &follow))?;
-        let (set, reserve, similarities) = if let Some((set, reserve)) = followed {
+        let (set, reserve, told) = if let Some((set, reserve)) = followed {
             (set, reserve, None)
         } else {
-            let (set, reserve, similarities) =
-                edges::build(&vectors.rows, &ranks, pruning, &identity, self.unfinished, control)?;
-            (set, reserve, Some(similarities))
+            let Built { edges, reserve, similarities, memory } =
+                edges::build(&vectors.rows, &ranks, pruning, &identity, self.unfinished, self.memory, control)?;
+            (edges, reserve, Some((similarities, memory)))
         };
         let set = match rules.shared.zip(self.mentioned) {
             Some((shared, mentioned)) => {
@@ -102,18 +131,21 @@ impl<'t> Task<'t> {
             }
             None => set,
         };
+        let reserve = vectors.recorded(reserve);
+        let (report, origins) = (report(&set.report, kind, tables, pruning), set.origins);
+        let edges = vectors.by_chunk((set.offsets, set.targets, set.weights));
         let data = EdgesData {
             space: space.to_owned(),
             settings: rules.settings(),
             kind,
-            report: report(&set.report, kind, tables, pruning),
-            edges: vectors.by_chunk(&set),
-            origins: set.origins,
+            report,
+            edges,
+            origins,
             thresholds: Vec::new(),
-            reserve: vectors.recorded(&reserve),
+            reserve,
             chunks_end: chunks_end(snapshot),
         };
-        Ok((data, similarities))
+        Ok((data, told))
     }
 }
 
@@ -212,6 +244,7 @@ struct Follow<'f> {
     chunks: &'f Chunks,
     pruning: Pruning,
     ranks: &'f [u32],
+    memory: Memory<'f>,
     control: &'f dyn Control,
 }
 
@@ -224,7 +257,7 @@ struct Vectors<'v> {
 }
 
 impl<'v> Vectors<'v> {
-    fn of(snapshot: &'v Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Fault> {
+    fn of(snapshot: &'v Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Unmade> {
         let (mut rows, mut dimensions) = (Vec::new(), 0);
         snapshot.for_each_vector(Some(space), |view, chunk, row| {
             if occurs(chunk) {
@@ -249,7 +282,7 @@ impl<'v> Vectors<'v> {
     }
 
     /// The edges that follow from former ones and what changed; none where only building everything tells.
-    fn followed(&self, former: &Edges, follow: &Follow<'v>) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
+    fn followed(&self, former: &Edges, follow: &Follow<'v>) -> Result<Option<(EdgeSet, Reserve)>, Unmade> {
         let kept = former.reserve()?;
         let tables = former.report()?.tables;
         // Where pairs join two sides, tables come first.
@@ -271,13 +304,13 @@ impl<'v> Vectors<'v> {
         let Some(gone) = self.gone(follow.snapshot, former.space(), &gone)? else { return Ok(None) };
         let Some((set, reserve)) = as_built(former, &kept)? else { return Ok(None) };
         let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone_firsts: &gone_firsts };
-        let Follow { pruning, ranks, control, .. } = *follow;
+        let Follow { pruning, ranks, memory, control, .. } = *follow;
         let vectors = self.rows.and(gone);
-        Ok(edges::update(&vectors, ranks, pruning, &former, control)?)
+        Ok(edges::update(&vectors, ranks, pruning, &former, memory, control)?)
     }
 
     /// The vectors of chunks that are gone or have others now, while files still hold them.
-    fn gone(&self, snapshot: &'v Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<&'v [u8]>>, Fault> {
+    fn gone(&self, snapshot: &'v Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<&'v [u8]>>, Unmade> {
         let mut wanted: HashMap<(u32, [u8; 16]), usize> =
             rows.iter().enumerate().map(|(at, row)| ((row.chunk, row.vector), at)).collect();
         let chunks: std::collections::HashSet<u32> = rows.iter().map(|row| row.chunk).collect();
@@ -293,17 +326,13 @@ impl<'v> Vectors<'v> {
         Ok(wanted.is_empty().then_some(found))
     }
 
-    fn by_chunk(&self, set: &EdgeSet) -> Vec<(u32, u32, f32)> {
-        let mut pairs = Vec::with_capacity(set.targets.len());
-        for (chunk, bounds) in self.chunks.iter().zip(set.offsets.windows(2)) {
-            let range = index(bounds[0])..index(bounds[1]);
-            let targets = set.targets[range.clone()].iter().zip(&set.weights[range]);
-            pairs.extend(targets.map(|(target, weight)| (chunk.0, self.chunks[*target as usize].0, *weight)));
-        }
-        pairs
+    /// Offsets, targets and weights of the rows by chunk.
+    fn by_chunk(&self, (offsets, mut targets, weights): (Vec<u64>, Vec<u32>, Vec<f32>)) -> EdgeLists {
+        targets.par_iter_mut().for_each(|target| *target = self.chunks[*target as usize].0);
+        EdgeLists { chunks: self.chunks.iter().map(|chunk| chunk.0).collect(), offsets, targets, weights }
     }
 
-    fn recorded(&self, reserve: &Reserve) -> EdgesReserve {
+    fn recorded(&self, reserve: Reserve) -> EdgesReserve {
         let rows = reserve.offsets.iter().skip(1).zip(reserve.ranks.iter().zip(&reserve.floors));
         let rows =
             rows.zip(self.chunks.iter().zip(&self.hashes)).map(|((end, (rank, floor)), (chunk, hash))| EdgeRow {
@@ -317,15 +346,21 @@ impl<'v> Vectors<'v> {
         let spares = reserve.partners.iter().zip(&reserve.similarities);
         EdgesReserve {
             spares: spares.map(|(row, similarity)| EdgeSpare { row: *row, similarity: *similarity }).collect(),
-            counts: reserve.counts.clone(),
+            counts: reserve.counts,
             start: (!rows.is_empty()).then_some(EdgeReserveRow { below: reserve.below, low: reserve.low, reserved: 0 }),
             rows,
         }
     }
 }
 
+/// Bytes of memory that edges take until they are written.
+fn bytes_of(data: &EdgesData) -> u64 {
+    let of_chunks = data.edges.chunks.len() * (4 + 8) + size_of_val(data.reserve.rows.as_slice());
+    (of_chunks + data.edges.targets.len() * 9 + size_of_val(data.reserve.spares.as_slice())) as u64
+}
+
 /// Former edges and their reserve by the rows that they were built from; none where they speak of other chunks.
-fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Reserve)>, Fault> {
+fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Reserve)>, Unmade> {
     let mut row_of = vec![u32::MAX; kept.rows.iter().map(|row| row.chunk as usize + 1).max().unwrap_or(0)];
     for (at, row) in (0..).zip(&kept.rows) {
         row_of[row.chunk as usize] = at;
@@ -339,11 +374,11 @@ fn as_built(former: &Edges, kept: &EdgesReserve) -> Result<Option<(EdgeSet, Rese
         ..Reserve::default()
     };
     let known = |partner: ChunkId| row_of.get(partner.0 as usize).copied().filter(|row| *row != u32::MAX);
-    let of_row = |row: &EdgeRow| -> Result<Option<Vec<(u32, f32)>>, Fault> {
+    let of_row = |row: &EdgeRow| -> Result<Option<Vec<(u32, f32)>>, Unmade> {
         let neighbours = former.neighbours(ChunkId(row.chunk))?;
         Ok(neighbours.map(|(partner, weight)| Some((known(partner)?, weight))).collect())
     };
-    let lists: Vec<Option<Vec<(u32, f32)>>> = kept.rows.par_iter().map(of_row).collect::<Result<_, Fault>>()?;
+    let lists: Vec<Option<Vec<(u32, f32)>>> = kept.rows.par_iter().map(of_row).collect::<Result<_, Unmade>>()?;
     let mut set = EdgeSet { offsets: vec![0], ..EdgeSet::default() };
     for (row, list) in kept.rows.iter().zip(lists) {
         let Some(list) = list else { return Ok(None) };
@@ -368,10 +403,6 @@ fn hash(row: &[u8]) -> [u8; 16] {
     *blake3::hash(row).as_bytes().first_chunk().unwrap_or(&[0; 16])
 }
 
-fn index(offset: u64) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX)
-}
-
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
@@ -382,7 +413,7 @@ pub(super) fn key_ranks(
     snapshot: &Snapshot,
     chunks: &[ChunkId],
     last: impl Fn(ChunkId) -> bool + Sync,
-) -> Result<Vec<u32>, Fault> {
+) -> Result<Vec<u32>, Unmade> {
     let keyed = chunks.par_iter().enumerate().map(|(row, id)| -> Result<_, Damage> {
         let chunk = snapshot.chunk(*id)?;
         Ok((last(*id), Key::of_document(chunk.document()?.key()?), chunk.ordinal(), row))

@@ -7,9 +7,11 @@ mod links;
 mod mentions;
 mod tiles;
 
-use crate::error::{CommitError, Damage, EdgeError, QueryError};
+use crate::error::{CommitError, Damage, EdgeError, QueryError, StorageError};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::{EdgeRules, Forgotten, SignalKind, Similarities, Unfinished};
+use crate::index::edges::{
+    BYTES_USUAL, EdgeMemory, EdgeRules, Forgotten, SignalKind, Similarities, Stopped, Unfinished,
+};
 use crate::planted::{Planted, planted};
 pub use crate::project::communities::{CommunitiesBuilt, Extractive};
 pub use crate::project::edges::EdgeShare;
@@ -48,10 +50,11 @@ impl Store {
         let mut rules = snapshot.edge_rules();
         rules.retain(|space, _| behind.contains(space.as_str()));
         let mentioned = mentioned(&snapshot, links.as_deref(), rules.values())?;
+        let scratch = self.scratch(&snapshot);
         for (space, rules) in &rules {
             let mentioned = mentioned.as_ref();
-            let task =
-                Task { snapshot: &snapshot, space, rules, follow: true, unfinished: &Forgotten, mentioned, control };
+            let (unfinished, memory) = (&Forgotten, scratch.memory());
+            let task = Task { snapshot: &snapshot, space, rules, follow: true, unfinished, mentioned, memory, control };
             let kinds = task.build()?.into_iter().map(|(data, _)| data).collect();
             projected.push(Projected::Edges(kinds));
         }
@@ -65,13 +68,16 @@ impl Store {
     /// Builds the similarity edges of a space, in place of those that it has, and tells of each kind of pairs that it has;
     /// of pairs without a table always. Where rules are about entities, brings the links in step as well.
     ///
-    /// Compares all pairs: n² / 2 inner products for n vectors, on all threads; memory is the vectors and
-    /// 8 · n · `top_m` bytes, and 16 MiB a thread. Where there are signals, computes each for all pairs, once or twice, and
+    /// Compares all pairs: n² / 2 inner products for n vectors, on all threads. Takes no more memory than
+    /// [`Env::edge_memory`](crate::Env) says, apart from maps of the store's files: up to n · (3 · dimensions + 24 · `top_m`) bytes;
+    /// with less, codes of vectors are made again and again, and partners of chunks are put into a file in the store's folder
+    /// while it runs. Where there are signals, computes each for all pairs, once or twice, and
     /// holds what they are about, such as the words of all chunks.
     ///
     /// # Errors
     /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space, or in that of a signal; [`CommitError`], and
-    /// [`CommitError::Rules`] where the rules are none that edges can be made by.
+    /// [`CommitError::Rules`] where the rules are none that edges can be made by, [`CommitError::Memory`] where the memory does not
+    /// do.
     pub fn build_edges(
         &self,
         space: &str,
@@ -83,7 +89,8 @@ impl Store {
     }
 
     /// Like [`Store::build_edges`], but goes on with a build that was cancelled or killed, if the vectors and the rules are
-    /// still the same. Edges of several signals are always built from the start.
+    /// still the same. Edges of several signals are always built from the start, and so are those whose partners did not fit in
+    /// memory.
     ///
     /// # Errors
     /// Those of [`Store::build_edges`].
@@ -111,12 +118,15 @@ impl Store {
         let links = if rules.reads_mentions() { self.links_behind(&snapshot, control)? } else { None };
         let mentioned = mentioned(&snapshot, links.as_deref(), std::iter::once(rules))?;
         let mentioned = mentioned.as_ref();
-        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, control };
+        let scratch = self.scratch(&snapshot);
+        let memory = scratch.memory();
+        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, memory, control };
         let (mut kinds, mut built) = (Vec::new(), Vec::new());
-        for (data, similarities) in task.build()? {
+        for (data, told) in task.build()? {
+            let (similarities, memory) = told.unzip();
             let similarities = similarities.unwrap_or_default();
             let thresholds = data.thresholds.clone();
-            built.push(EdgesBuilt { kind: data.kind, report: data.report, thresholds, similarities });
+            built.push(EdgesBuilt { kind: data.kind, report: data.report, thresholds, similarities, memory });
             kinds.push(data);
         }
         let projected: Vec<Projected> =
@@ -192,6 +202,8 @@ pub struct EdgesBuilt {
     pub thresholds: Vec<f32>,
     /// How similar they are; nothing is counted where there are signals.
     pub similarities: Similarities,
+    /// What was in memory, and what was not; none where there are signals.
+    pub memory: Option<EdgeMemory>,
 }
 
 /// Why a projection was not made.
@@ -200,9 +212,39 @@ enum Fault {
     Damage(Damage),
 }
 
+/// Why edges were not made.
+enum Unmade {
+    Cancelled,
+    Damage(Damage),
+    Storage(StorageError),
+    Memory { needed: u64 },
+}
+
 impl From<Damage> for Fault {
     fn from(damage: Damage) -> Self {
         Self::Damage(damage)
+    }
+}
+
+impl From<Damage> for Unmade {
+    fn from(damage: Damage) -> Self {
+        Self::Damage(damage)
+    }
+}
+
+impl From<Cancelled> for Unmade {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<Stopped> for Unmade {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Cancelled => Self::Cancelled,
+            Stopped::Storage(error) => Self::Storage(error),
+            Stopped::Memory { needed } => Self::Memory { needed },
+        }
     }
 }
 
@@ -217,6 +259,20 @@ impl From<Fault> for CommitError {
         match fault {
             Fault::Cancelled => Self::Cancelled,
             Fault::Damage(damage) => Self::Damaged(damage),
+        }
+    }
+}
+
+impl Unmade {
+    /// As it is told of a space whose edges may take so much memory.
+    fn of(self, space: &str, allowed: Option<u64>) -> CommitError {
+        match self {
+            Self::Cancelled => CommitError::Cancelled,
+            Self::Damage(damage) => CommitError::Damaged(damage),
+            Self::Storage(error) => CommitError::Storage(error),
+            Self::Memory { needed } => {
+                CommitError::Memory { space: space.to_owned(), needed, allowed: allowed.unwrap_or(BYTES_USUAL) }
+            }
         }
     }
 }

@@ -29,8 +29,10 @@ impl Store {
         has_shares(space, rules)?;
         let snapshot = self.snapshot();
         has_space(&snapshot, space)?;
+        let scratch = self.scratch(&snapshot);
+        let (unfinished, memory) = (&Forgotten, scratch.memory());
         let task =
-            Task { snapshot: &snapshot, space, rules, follow: false, unfinished: &Forgotten, mentioned: None, control };
+            Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned: None, memory, control };
         Ok(task.tiles(share)?)
     }
 
@@ -107,6 +109,10 @@ impl Unfinished for Joined {
     }
 
     fn keep(&self, _: &Part) {}
+
+    fn keeps(&self) -> bool {
+        false
+    }
 }
 
 /// A build that is kept as bytes by whoever builds, so that the next one goes on with it.
@@ -129,15 +135,16 @@ impl<'k> UnfinishedEdges<'k> {
 
 impl Unfinished for UnfinishedEdges<'_> {
     fn last(&self, identity: &Identity) -> Result<Option<Part>, Cancelled> {
-        let parts = self.parts.lock().map_err(|_| Cancelled)?;
-        Ok(parts.iter().find(|part| part.identity == *identity).cloned())
+        let mut parts = self.parts.lock().map_err(|_| Cancelled)?;
+        let place = parts.iter().position(|part| part.identity == *identity);
+        // It is kept again as soon as more of it is done.
+        Ok(place.map(|place| parts.remove(place)))
     }
 
     fn keep(&self, part: &Part) {
-        self.note(part);
         let Ok(parts) = self.parts.lock() else { return };
         let mut bytes = Vec::new();
-        for part in parts.iter() {
+        for part in parts.iter().filter(|known| known.identity != part.identity).chain([part]) {
             part.write(&mut bytes);
         }
         (self.keep)(&bytes);

@@ -39,8 +39,8 @@ pub struct EdgesData {
     pub kind: PairKind,
     /// How the edges were made; its `space` is filled in.
     pub report: EdgeReportRow,
-    /// Both directions of every edge, sorted: chunk, chunk, similarity.
-    pub edges: Vec<(u32, u32, f32)>,
+    /// The edges.
+    pub edges: EdgeLists,
     /// Which rules made each of these; empty where all are edges by similarity.
     pub origins: Vec<u8>,
     /// The threshold of each signal of the settings.
@@ -49,6 +49,19 @@ pub struct EdgesData {
     pub reserve: EdgesReserve,
     /// One above the highest chunk id.
     pub chunks_end: u32,
+}
+
+/// Both directions of every edge.
+#[derive(Debug, Default)]
+pub struct EdgeLists {
+    /// Chunks, ascending.
+    pub chunks: Vec<u32>,
+    /// Where the edges of each chunk start, and at the end their number.
+    pub offsets: Vec<u64>,
+    /// The other chunk of each, ascending for each chunk.
+    pub targets: Vec<u32>,
+    /// The similarity of each.
+    pub weights: Vec<f32>,
 }
 
 /// What following the edges needs.
@@ -258,13 +271,10 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
         signals.push(EdgeSignalRow { what: *what, percentile: *percentile, weight: *weight, space, threshold });
     }
     file.section(SectionKind::Strings, &strings.into_bytes())?;
-    let pairs: Vec<(u32, u32)> = data.edges.iter().map(|edge| (edge.0, edge.1)).collect();
-    let rows = usize::try_from(data.chunks_end).unwrap_or(usize::MAX);
-    let (offsets, targets) = crate::segment::csr(&pairs, rows).map_err(invalid)?;
-    file.section(SectionKind::EdgeOffsets, &offsets)?;
-    file.section(SectionKind::EdgeTargets, &targets)?;
-    let weights: Vec<u8> = data.edges.iter().flat_map(|edge| edge.2.to_le_bytes()).collect();
-    file.section(SectionKind::EdgeWeights, &weights)?;
+    file.section(SectionKind::EdgeOffsets, &offsets(&data.edges, data.chunks_end).map_err(invalid)?)?;
+    let EdgeLists { targets, weights, .. } = &data.edges;
+    words(&mut file, SectionKind::EdgeTargets, targets.iter().map(|target| target.to_le_bytes()))?;
+    words(&mut file, SectionKind::EdgeWeights, weights.iter().map(|weight| weight.to_le_bytes()))?;
     let mut report = Vec::new();
     told(data, space).encode(&mut report);
     file.section(SectionKind::EdgeReport, &report)?;
@@ -277,6 +287,46 @@ pub fn build_edges<W: Write>(out: W, identity: FileIdentity, data: &EdgesData) -
     file.section(SectionKind::EdgeOrigins, &data.origins)?;
     file.section(SectionKind::EdgeSignals, &encoded(&signals))?;
     file.finish()
+}
+
+/// Where the edges of every chunk id start, and at the end their number.
+fn offsets(edges: &EdgeLists, chunks_end: u32) -> Result<Vec<u8>, FormatError> {
+    let offset = |place: usize| {
+        let offset = edges.offsets.get(place).copied().unwrap_or_default();
+        let limit = u64::from(u32::MAX);
+        u32::try_from(offset).map_err(|_| FormatError::Limit { what: "the number of similarity edges", limit })
+    };
+    let mut bytes = Vec::with_capacity((chunks_end as usize).saturating_add(1).saturating_mul(4));
+    let mut place = 0;
+    for chunk in 0..=chunks_end {
+        bytes.extend(offset(place)?.to_le_bytes());
+        place += usize::from(edges.chunks.get(place) == Some(&chunk));
+    }
+    Ok(bytes)
+}
+
+/// Words that are put into a section together.
+const WORDS: usize = 1 << 14;
+
+/// Writes a section, which there is only if it has words.
+fn words<W: Write>(
+    file: &mut FileBuilder<W>,
+    kind: SectionKind,
+    words: impl ExactSizeIterator<Item = [u8; 4]>,
+) -> io::Result<()> {
+    if words.len() == 0 {
+        return Ok(());
+    }
+    file.begin(kind)?;
+    let mut bytes = Vec::with_capacity(WORDS * 4);
+    for word in words {
+        bytes.extend(word);
+        if bytes.len() == WORDS * 4 {
+            file.put(&bytes)?;
+            bytes.clear();
+        }
+    }
+    file.put(&bytes)
 }
 
 /// The report with the settings in it.

@@ -6,7 +6,7 @@ mod links;
 mod relations;
 
 pub use communities::{Communities, CommunitiesData, CommunityData, CommunityReport, build_communities};
-pub use edges::{Edges, EdgesData, EdgesReserve, build_edges};
+pub use edges::{EdgeLists, Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{EntityList, Links, LinksData, WordList, build_links};
 pub use relations::{Related, RelationList};
 

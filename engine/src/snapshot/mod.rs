@@ -361,6 +361,11 @@ impl Snapshot {
         self.for_each_vector_of(0..self.segments.len(), space, visit)
     }
 
+    /// Lets the system take what was read of its segments out of this process's memory.
+    pub(crate) fn let_go(&self) {
+        self.segments.iter().for_each(|segment| segment.file().let_go());
+    }
+
     /// Calls `visit` with every vector of a space that files still hold, whether it counts or not: its chunk, its
     /// little-endian components.
     pub(crate) fn for_each_vector_held<'s>(

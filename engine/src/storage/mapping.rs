@@ -57,6 +57,22 @@ impl Mapping {
     }
 }
 
+impl Mapping {
+    /// Lets the system take the bytes out of this process's memory, where they are mapped; whoever reads them next gets them from
+    /// the page cache, or from the disk.
+    pub(crate) fn let_go(&self) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self {
+            // SAFETY: the map is one of a file, shared and only ever read, so that no page of it has another content than the
+            // file: a page that is dropped reads the same when it is next touched.
+            #[expect(unsafe_code, reason = "the advice is unchecked because of what it does to private maps")]
+            let advised = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+            // It is a matter of memory alone.
+            advised.ok();
+        }
+    }
+}
+
 impl Deref for Mapping {
     type Target = [u8];
 

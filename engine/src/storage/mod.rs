@@ -142,13 +142,16 @@ impl Default for Merging {
     }
 }
 
-/// What the engine takes from outside: a disk, randomness, and how eagerly to merge.
+/// What the engine takes from outside: a disk, randomness, how eagerly to merge, and how much memory edges may take.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// The disk.
     pub disk: Arc<dyn Vfs>,
     /// How segments are merged after commits.
     pub merging: Merging,
+    /// Bytes of memory that similarity edges may take while they are made, apart from maps of files; none for 2 GiB, or more
+    /// where that does not do. With less a build takes longer, and its edges are the same. Edges of signals take what they take.
+    pub edge_memory: Option<u64>,
     /// How text is written.
     pub(crate) codec: Codec,
     seed: Option<Arc<AtomicU64>>,
@@ -215,7 +218,7 @@ impl Env {
     /// The system's randomness.
     #[must_use]
     pub fn new(disk: Arc<dyn Vfs>) -> Self {
-        Self { disk, merging: Merging::default(), codec: Codec::Zstd, seed: None }
+        Self { disk, merging: Merging::default(), edge_memory: None, codec: Codec::Zstd, seed: None }
     }
 
     /// Randomness that follows from a seed, so that a run replays exactly.

@@ -47,6 +47,8 @@ pub enum FileName {
     NewCatalog(u64),
     /// `LOCK`.
     Lock,
+    /// What a computation can't hold in memory, while it runs; numbered from 0.
+    Scratch(u64),
     /// A store in one file, on a disk that is made for it: see [`Env::pack`](crate::Env::pack). No file of a folder.
     Pack,
     /// What will be renamed to a pack.
@@ -108,6 +110,7 @@ impl FileName {
             Self::Catalog => "catalog.redb".into(),
             Self::NewCatalog(random) => format!("catalog-{random:016x}.new"),
             Self::Lock => "LOCK".into(),
+            Self::Scratch(number) => format!("scratch-{number:016x}.new"),
             Self::Pack => "pack".into(),
             Self::NewPack(random) => format!("pack-{random:016x}.new"),
             Self::Numbered { kind, number, random } => format!("{number:016x}-{random:016x}.{}", extension(*kind)),
@@ -123,7 +126,10 @@ impl FileName {
                 "HEAD" => Some(Self::Head),
                 "catalog.redb" => Some(Self::Catalog),
                 "LOCK" => Some(Self::Lock),
-                _ => random("HEAD-").map(Self::NewHead).or_else(|| random("catalog-").map(Self::NewCatalog)),
+                _ => {
+                    let new = random("HEAD-").map(Self::NewHead).or_else(|| random("catalog-").map(Self::NewCatalog));
+                    new.or_else(|| random("scratch-").map(Self::Scratch))
+                }
             };
         }
         let (stem, ending) = name.split_once('.')?;

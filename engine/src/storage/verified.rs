@@ -76,6 +76,11 @@ impl VerifiedFile {
         &self.mapping
     }
 
+    /// Lets the system take its bytes out of this process's memory until they are next read.
+    pub fn let_go(&self) {
+        self.mapping.let_go();
+    }
+
     /// Features of the file that a writer must know and this program does not.
     #[must_use]
     pub fn unknown_features(&self) -> u64 {

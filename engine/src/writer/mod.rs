@@ -7,6 +7,7 @@ mod copy;
 mod recover;
 mod repair;
 mod resolve;
+mod scratch;
 
 pub use batch::{Batch, Target};
 pub use commit::{Committed, Projected};

@@ -114,7 +114,8 @@ fn is_bare(env: &Env) -> Result<bool, OpenError> {
 /// Removes what a crash left under names that are given only for a moment.
 fn remove_unfinished(disk: &dyn Vfs) -> Result<(), StorageError> {
     for name in disk.list(Folder::Root).map_err(at_folder("list", Folder::Root))? {
-        if let Some(name @ (FileName::NewHead(_) | FileName::NewCatalog(_))) = FileName::parse(Folder::Root, &name) {
+        let found = FileName::parse(Folder::Root, &name);
+        if let Some(name @ (FileName::NewHead(_) | FileName::NewCatalog(_) | FileName::Scratch(_))) = found {
             remove(disk, &name).ok();
         }
     }

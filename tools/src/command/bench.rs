@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Instant;
 
-use hedgerow::{Batch, EdgeReport, EdgeRules, StagedChunk, StagedDocument, StagedVector, Store};
+use hedgerow::{Batch, EdgeReport, EdgeRules, Env, StagedChunk, StagedDocument, StagedVector, Store};
 use serde::Serialize;
 
 use crate::command::bench::peak::{Peak, Timed};
 use crate::command::bench::synthetic::{Synthetic, shape};
+use crate::command::edges::memory::{Told, memory};
 use crate::command::edges::percentile;
 use crate::command::render::field;
 use crate::command::render::layout::{counted, grouped};
@@ -65,6 +66,9 @@ struct EdgeArgs {
     /// Add this share of the rows, in per cent, to edges of the others, and measure that too
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=90))]
     added: Option<u32>,
+    /// Memory that building the edges may take, as for `edges`
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<u64>,
 }
 
 /// Runs the command.
@@ -97,6 +101,7 @@ struct Measured {
     scan_share_of_peak: Option<f64>,
     added: Option<u64>,
     added_seconds: Option<f64>,
+    memory: Option<Told>,
     rss_mb: Option<f64>,
 }
 
@@ -127,7 +132,9 @@ fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured
     let Source { rows, dimensions, vectors } = Source::open(args)?;
     let added = args.added.map_or(0, |share| rows * share as usize / 100);
     let mut vectors = vectors.take(rows).enumerate();
-    let store = Store::open_or_create(folder.join("store"))?;
+    let mut env = Env::folder(&folder.join("store"))?;
+    env.edge_memory = args.memory;
+    let store = Store::open_or_create_in(env)?;
     put(&store, vectors.by_ref().take(rows - added))?;
     let rules = EdgeRules::new(args.percentile, args.top_m);
     let mut added_seconds = None;
@@ -167,6 +174,7 @@ fn edges(args: &EdgeArgs, folder: &Path, progress: &Progress) -> Result<Measured
         scan_share_of_peak: scan_seconds.map(share),
         added: args.added.map(|_| added as u64),
         added_seconds,
+        memory: built.iter().find_map(|built| built.memory.as_ref()).map(Told::of),
         rss_mb: peak_mb(),
     })
 }
@@ -235,8 +243,11 @@ impl Measured {
         if let (Some(added), Some(seconds)) = (self.added, self.added_seconds) {
             field(out, "added", &format!("{}: followed in {seconds:.2} s", counted(added, "vector", "vectors")))?;
         }
+        if let Some(memory) = &self.memory {
+            field(out, "memory", &memory.sentence())?;
+        }
         if let Some(peak) = self.rss_mb {
-            field(out, "memory", &format!("{peak:.0} MiB at most, maps included"))?;
+            field(out, "process", &format!("{peak:.0} MiB at most, maps included"))?;
         }
         Ok(())
     }

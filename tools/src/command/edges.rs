@@ -1,5 +1,6 @@
 //! `hedgerow edges`: similarity edges between chunks, exact and pruned.
 
+pub mod memory;
 mod parts;
 pub mod signals;
 
@@ -7,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot, Store};
+use hedgerow::{Cap, EdgeRules, EdgesBuilt, PairKind, Shared, Signal, Snapshot};
 use serde::Serialize;
 
 use crate::command::bench::peak::Peak;
@@ -25,11 +26,12 @@ All pairs of chunks are compared. There are three kinds of them: document-docume
 and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
 of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. Signals take the place of \
 the vectors: a pair reaches the threshold of every one, or, with --weighted, that of their weighted mean. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings. A build that is interrupted goes on when the same command is \
-given again. Machines that hold the same store can share a build: each computes shares, one merges them.
+given again. With --memory, a build that does not fit takes longer, and its edges are the same. Machines that hold the same store can share a build: each computes shares, one merges them.
 
 Examples:
   hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8
   hedgerow edges notes.hedgerow --signal content=0.40 --signal rare-entities=0.35 --signal titles=0.25 --weighted
+  hedgerow edges notes.hedgerow --memory 512M
   hedgerow edges notes.hedgerow --tiles 1/2 --to first.tiles
   hedgerow edges notes.hedgerow --merge first.tiles second.tiles")]
 pub struct Args {
@@ -66,6 +68,10 @@ pub struct Args {
     /// Vector space [default: the only one]
     #[arg(long, value_name = "NAME")]
     space: Option<String>,
+    /// Memory that the build may take, with K, M or G behind it, or in MiB; what does not fit is made again or put into a file
+    /// [default: 2G, or what it needs at least]
+    #[arg(long, value_name = "SIZE", value_parser = memory::memory)]
+    memory: Option<u64>,
     /// A part of the build.
     #[command(flatten)]
     parts: Parts,
@@ -88,7 +94,7 @@ enum CapName {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let store = Store::open(&args.store)?;
+    let store = memory::open(&args.store, args.memory)?;
     let space = match &args.space {
         Some(space) => space.clone(),
         None => only_space(&store.snapshot())?,
@@ -201,6 +207,7 @@ struct OfKind {
     components: u32,
     similarities: Spread,
     passes: u32,
+    memory: Option<memory::Told>,
 }
 
 /// How similar pairs are.
@@ -265,6 +272,7 @@ impl OfKind {
                 of: if built.similarities.all { "all pairs" } else { "a sample" },
             },
             passes: built.similarities.passes,
+            memory: built.memory.as_ref().map(memory::Told::of),
         }
     }
 }
@@ -350,6 +358,9 @@ fn human(out: &mut dyn Write, built: &Built) -> io::Result<()> {
                 "passes",
                 &format!("{passes}: the sample misled, or too many similarities lie near the threshold"),
             )?;
+        }
+        if let Some(memory) = &kind.memory {
+            field(out, "memory", &memory.sentence())?;
         }
         spread(out, kind)?;
     }

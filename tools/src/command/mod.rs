@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
     propagate_version = true,
     after_help = "\
 Exit codes: 0 done; 1 done with rejected records; 2 wrong usage; 3 not found; 4 store damaged or of another format; \
-5 input or output failed; 6 another writer holds the store; 7 a query was stopped by --timeout or --memory; 130 interrupted.
+5 input or output failed; 6 another writer holds the store; 7 a query was stopped by --timeout or --memory, or edges need more than --memory; 130 interrupted.
 
 Start here:
   hedgerow demo"

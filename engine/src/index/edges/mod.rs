@@ -5,7 +5,10 @@ mod building;
 mod choose;
 pub mod composite;
 mod image;
+mod lists;
+mod offers;
 mod part;
+mod plan;
 mod rules;
 mod scan;
 mod set;
@@ -16,15 +19,18 @@ mod spread;
 mod state;
 
 use crate::distance::codes::{Codes, Keeping};
-use crate::distance::rows::Rows;
+use crate::distance::rows::{LetGo, Rows};
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::bracket::Bracket;
-use crate::index::edges::scan::{Choices, Scan, Tally};
+use crate::index::edges::offers::Choices;
+use crate::index::edges::scan::{STRIPE, Scan, Tally};
 use crate::index::edges::sides::Sides;
 use crate::index::edges::state::State;
-pub use building::{Building, Forgotten, Outcome, Unfinished};
+pub use building::{Building, Forgotten, Last, Outcome, Unfinished};
 pub use image::image;
+pub use lists::{Outside, Room, Stopped};
 pub use part::{Identity, Part};
+pub use plan::{BYTES_USUAL, EdgeMemory, Memory, Plan, Shape};
 pub use rules::{Cap, EdgeRules, Shared, Signal, SignalKind};
 pub use set::{EdgeReport, EdgeSet};
 pub use shared::{Mentions, shared};
@@ -60,33 +66,54 @@ pub struct Pruning {
 ///
 /// Codes of eight bits tell of nearly all pairs on which side of the threshold they lie, with a proven bound; the others
 /// are compared by the similarity. Runs on the current rayon pool. Looks at every pair once, and again where a sample
-/// misleads about where the threshold may lie or where so many different similarities lie there that they don't fit; needs
-/// rows · (4 · dimensions + 8 · `top_m`) bytes and up to 4 MiB a thread.
+/// misleads about where the threshold may lie or where so many different similarities lie there that they don't fit. Takes as
+/// much memory as it may; where that is less than rows · (3 · dimensions + 24 · `top_m`) bytes and some MiB a thread, codes are
+/// made again whenever they are needed, or partners lie in a file; the edges are the same.
 ///
 /// # Errors
-/// When `control` says so; what was done until then is given to `unfinished`, from which the next build goes on.
+/// When `control` says so; what was done until then is given to `unfinished`, from which the next build goes on. Where the memory
+/// is too little, or what does not fit can't be written.
 pub fn build(
     rows: &Rows<'_>,
     key_ranks: &[u32],
     rules: Pruning,
     identity: &Identity,
     unfinished: &dyn Unfinished,
+    memory: Memory<'_>,
     control: &dyn Control,
-) -> Result<(EdgeSet, Reserve, Similarities), Cancelled> {
-    let building = Building::new(rows, key_ranks, rules, identity);
+) -> Result<Built, Stopped> {
+    let (kept, spills) = (unfinished.keeps(), true);
+    let shape = Shape { rows: key_ranks.len(), dimensions: rows.dimensions(), rules, kept, spills };
+    let plan = Plan::new(shape, memory)?;
+    let mut building = Building::new(rows, key_ranks, rules, identity, (plan, memory.outside));
+    let memory = plan.told;
     if rules.pairs.count(building.rows()) == 0 {
-        return Ok((building.without_edges(), Reserve::default(), Similarities::default()));
+        let (edges, reserve) = (building.without_edges(), Reserve::default());
+        return Ok(Built { edges, reserve, similarities: Similarities::default(), memory });
     }
-    let mut part = building.resumed(unfinished)?;
+    let mut work = building.resumed(unfinished)?;
     let mut similarities = building.similarities();
     loop {
-        building.run(&mut part, |_| true, unfinished, control)?;
+        building.run(&mut work, |_| true, unfinished, control)?;
         similarities.passes += 1;
-        match building.finish(part, control)? {
-            Outcome::Edges(edges, reserve) => return Ok((edges, reserve, similarities)),
-            Outcome::Again(next) => part = next,
+        match building.finish(work, control)? {
+            Outcome::Edges(edges, reserve) => return Ok(Built { edges, reserve, similarities, memory }),
+            Outcome::Again(next) => work = next,
         }
     }
+}
+
+/// What a build gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Built {
+    /// The edges.
+    pub edges: EdgeSet,
+    /// What is kept beside them.
+    pub reserve: Reserve,
+    /// How similar pairs are.
+    pub similarities: Similarities,
+    /// What was in memory.
+    pub memory: EdgeMemory,
 }
 
 /// How many pairs of rows that are unit vectors are less similar than something; where they join two sides, the
@@ -99,11 +126,12 @@ pub fn below(rows: &Rows<'_>, pairs: Population, similarity: f32, control: &dyn 
     if pairs.count(count) == 0 {
         return Ok(0);
     }
-    let codes = Codes::new(rows, (0..number(count)).collect(), Keeping::All);
+    let codes = Codes::new(rows, (0..number(count)).collect(), Keeping::All, None);
     let sides = Sides::all(count, pairs);
     let bracket = Bracket { low: image(similarity), shift: 0, bins: 1 };
-    let scan = Scan { codes: &codes, sides: &sides, tolerance: 0, control };
-    Ok(scan.pass(bracket, &Choices::new(&mut [], 0, 0))?.below)
+    let scan = Scan { codes: &codes, sides: &sides, tolerance: 0, stripe: STRIPE, by_columns: false, control };
+    // Nothing lies elsewhere.
+    Ok(scan.pass(bracket, &Choices::new(&mut [], 0, 0)).map_err(|_| Cancelled)?.below)
 }
 
 /// What was built for rows that have changed since.
@@ -122,8 +150,8 @@ pub struct Former<'f> {
 /// anew those that lost so many partners that others may take their places. Behind the rows that are there, of which there
 /// are as many as ranks, there are those that are gone, in their former order.
 ///
-/// Compares n · (changed + renewed) pairs. None where what was kept does not tell the threshold any more, or where too much
-/// changed; then only [`build`] can.
+/// Compares n · (changed + renewed) pairs. None where what was kept does not tell the threshold any more, where too much
+/// changed, or where that does not fit in memory; then only [`build`] can.
 ///
 /// # Errors
 /// When `control` says so.
@@ -132,8 +160,13 @@ pub fn update(
     key_ranks: &[u32],
     rules: Pruning,
     former: &Former<'_>,
+    memory: Memory<'_>,
     control: &dyn Control,
-) -> Result<Option<(EdgeSet, Reserve)>, Cancelled> {
+) -> Result<Option<(EdgeSet, Reserve)>, Stopped> {
+    let shape = Shape { rows: vectors.count(), dimensions: vectors.dimensions(), rules, kept: false, spills: false };
+    let taken = memory.taken + (former.edges.targets.len() + former.reserve.partners.len()) as u64 * 8;
+    let Ok(plan) = Plan::new(shape, Memory { taken, ..memory }) else { return Ok(None) };
+    let let_go = plan.vectors.map(|bytes| LetGo::new(bytes, || memory.outside.let_go()));
     let order = ordered(vectors, key_ranks);
     let rows = order.len();
     let mut place_of = vec![0; rows];
@@ -147,17 +180,18 @@ pub fn update(
     let came: Vec<u32> = (0..).zip(&known).filter(|(_, known)| !**known).map(|(place, _)| place).collect();
     let all: Vec<u32> = order.iter().copied().chain(number(rows)..number(vectors.count())).collect();
     let gone: Vec<u32> = (number(rows)..number(all.len())).collect();
-    let codes = Codes::new(vectors, all, Keeping::All);
+    let codes = Codes::new(vectors, all, plan.keeping, let_go);
     let firsts = rules.pairs.firsts(rows).map(|firsts| [&firsts, former.gone_firsts].concat());
-    let change = Change { codes: &codes, firsts, control };
+    let (stripe, by_columns) = (plan.stripe, plan.by_columns());
+    let change = Change { codes: &codes, firsts, stripe, by_columns, control };
     let Some(mut state) = change.apply(state, &came, &gone)? else { return Ok(None) };
     let Some((threshold, before)) = state.threshold(rules) else { return Ok(None) };
-    let renewed = state.incomplete(threshold.max(rules.least), rules);
+    let renewed = state.incomplete(threshold.max(rules.least), rules)?;
     if renewed.len() > rows / RENEWED_MAX {
         return Ok(None);
     }
     change.renew(&mut state, &renewed, &gone)?;
-    Ok(Some(state.edges(&order, rules, (threshold, before))))
+    Ok(Some(state.edges(&order, rules, (threshold, before))?))
 }
 
 /// Where more rows than one in so many have to be compared with all others, building everything is as fast.
@@ -168,42 +202,43 @@ struct Change<'c> {
     codes: &'c Codes<'c>,
     /// Where pairs join two sides, which places are of the first.
     firsts: Option<Vec<bool>>,
+    /// As of [`Scan`].
+    stripe: usize,
+    by_columns: bool,
     control: &'c dyn Control,
 }
 
 impl Change<'_> {
-    fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Cancelled> {
-        let Self { codes, control, .. } = *self;
+    fn pass(&self, left: &[u32], skipped: &[u32], bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Stopped> {
+        let Self { codes, stripe, by_columns, control, .. } = *self;
         let mut all = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
         for sides in Sides::of_some(codes.rows(), left, skipped, self.firsts.as_deref()) {
-            let scan = Scan { codes, sides: &sides, tolerance: 0, control };
+            let scan = Scan { codes, sides: &sides, tolerance: 0, stripe, by_columns, control };
             all.add(&scan.pass(bracket, choices)?);
         }
         Ok(all)
     }
 
     /// Takes off the pairs of what is gone and adds those of what came. None where the counts don't bear it.
-    fn apply(&self, mut state: State, came: &[u32], gone: &[u32]) -> Result<Option<State>, Cancelled> {
+    fn apply(&self, mut state: State, came: &[u32], gone: &[u32]) -> Result<Option<State>, Stopped> {
         let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
         let off = self.pass(gone, came, bracket, &Choices::new(&mut [], 0, 0))?;
         if !state.tally.subtract(&off) {
             return Ok(None);
         }
-        let seen = self.pass(came, gone, bracket, &Choices::new(&mut state.entries, state.stride, state.low))?;
+        let seen = self.pass(came, gone, bracket, &Choices::of_lists(&mut state.lists, state.low)?)?;
         state.tally.add(&seen);
         Ok(Some(state))
     }
 
     /// Finds the partners of some rows anew.
-    fn renew(&self, state: &mut State, renewed: &[u32], gone: &[u32]) -> Result<(), Cancelled> {
+    fn renew(&self, state: &mut State, renewed: &[u32], gone: &[u32]) -> Result<(), Stopped> {
         if renewed.is_empty() {
             return Ok(());
         }
-        for place in renewed {
-            state.entries[*place as usize * state.stride..][..state.stride].fill(0);
-        }
+        state.lists.empty(renewed)?;
         let bracket = Bracket { low: state.low, shift: 0, bins: number(state.tally.counts.len()) };
-        let choices = Choices::of_some(&mut state.entries, renewed, state.stride, state.low);
+        let choices = Choices::of_some(&mut state.lists, renewed, state.low)?;
         self.pass(renewed, gone, bracket, &choices)?;
         Ok(())
     }
@@ -246,6 +281,7 @@ mod tests {
     use super::*;
     use crate::distance::{dot, normalise};
     use crate::index::control::Quiet;
+    use crate::index::edges::lists::tests::MEMORY;
 
     const RULES: Pruning = Pruning {
         pairs: Population::All,
@@ -264,8 +300,12 @@ mod tests {
         rules: Pruning,
         control: &dyn Control,
     ) -> Result<(EdgeSet, Reserve), Cancelled> {
-        let (edges, reserve, similarities) =
-            super::build(&Rows::of_matrix(matrix, dimensions), ranks, rules, &[0; 32], &Forgotten, control)?;
+        let rows = Rows::of_matrix(matrix, dimensions);
+        let built = super::build(&rows, ranks, rules, &[0; 32], &Forgotten, MEMORY, control);
+        let Built { edges, reserve, similarities, .. } = match built {
+            Err(Stopped::Cancelled) => return Err(Cancelled),
+            built => built.unwrap(),
+        };
         let counted = similarities.counts.iter().sum::<u64>();
         assert!(counted == edges.report.pairs || (counted > 0 && !similarities.all));
         Ok((edges, reserve))
@@ -421,7 +461,7 @@ mod tests {
         for (rows, firsts) in [(9000, 4000), (9000, 5000)] {
             let matrix = vectors(rows, 4);
             let placed = Rows::of_matrix(&matrix, 4);
-            let codes = Codes::new(&placed, (0..number(rows)).collect(), Keeping::All);
+            let codes = Codes::new(&placed, (0..number(rows)).collect(), Keeping::All, None);
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
             let (bracket, similarities) = Bracket::sampled(&codes, rules);
             assert!(!similarities.all);
@@ -552,7 +592,7 @@ mod tests {
             let former = Former { edges: &built.0, reserve: &built.1, rows: &former, gone_firsts: &gone_firsts };
             let rules = in_step(rules, &changed);
             let joined = [matrix.as_slice(), &gone].concat();
-            let update = update(&Rows::of_matrix(&joined, dimensions), &ranks, rules, &former, &Quiet).unwrap();
+            let update = update(&Rows::of_matrix(&joined, dimensions), &ranks, rules, &former, MEMORY, &Quiet).unwrap();
             let expected = build(&matrix, dimensions, &ranks, rules, &Quiet).unwrap();
             if let Some(update) = update {
                 assert_eq!(update.0, expected.0);

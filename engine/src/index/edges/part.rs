@@ -77,6 +77,7 @@ impl Part {
     /// Writes the part behind others.
     pub fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
+        out.reserve(HEAD + self.tally.counts.len() * COUNT + self.entries.len() * 8 + self.done.len() + HASH);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&self.identity);

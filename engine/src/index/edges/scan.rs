@@ -3,17 +3,20 @@
 //! Codes tell of most pairs on which side of the bracket they lie; only the others, and those that a row might choose,
 //! are compared by the similarity itself.
 
-use std::ops::{Deref, DerefMut, Range};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::distance::codes::{Coded, Codes, FINE_NEVER, Lefts, NEVER};
 use crate::distance::pair_dots;
 use crate::distance::tile::{Columns, Line, Listed, Products, TILE_COLUMNS, TILE_ROWS, products, sift};
-use crate::index::control::{Cancelled, Control};
+use crate::error::StorageError;
+use crate::index::control::Control;
 use crate::index::edges::bracket::Bracket;
 use crate::index::edges::image::{image, score};
+use crate::index::edges::lists::Stopped;
+use crate::index::edges::offers::Choices;
 use crate::index::edges::sides::Sides;
+use std::collections::BTreeSet;
 
 /// All that a pass over the pairs reads.
 pub struct Scan<'s> {
@@ -24,6 +27,11 @@ pub struct Scan<'s> {
     /// Partners are offered by what the finer codes estimate, where that is as near to their similarity, in units of
     /// [`Codes::fine_unit`]; else by the similarity.
     pub tolerance: i64,
+    /// Blocks of rows on the left that are compared together.
+    pub stripe: usize,
+    /// Whether every column meets all rows of a stripe before the next one comes: then its codes, and its list, need be there
+    /// only once a stripe.
+    pub by_columns: bool,
     /// Asked once a block.
     pub control: &'s dyn Control,
 }
@@ -37,52 +45,14 @@ pub struct Tally {
     pub counts: Vec<u64>,
 }
 
-/// The partners of each row.
-pub struct Choices<'c> {
-    width: usize,
-    /// For the rows of each block, one after another, their best partners, worst first, of those not below the bracket:
-    /// image and inverted place; zero where none.
-    blocks: Vec<Mutex<Slots<'c>>>,
-    /// The image that a partner needs to be chosen, at least.
-    worst: Vec<AtomicU32>,
-}
-
-/// The entries of a block.
-enum Slots<'c> {
-    /// Those of somebody else.
-    Lent(&'c mut [u64]),
-    /// Its own.
-    Own(Vec<u64>),
-}
-
-impl Deref for Slots<'_> {
-    type Target = [u64];
-
-    fn deref(&self) -> &[u64] {
-        match self {
-            Self::Lent(slots) => slots,
-            Self::Own(slots) => slots,
-        }
-    }
-}
-
-impl DerefMut for Slots<'_> {
-    fn deref_mut(&mut self) -> &mut [u64] {
-        match self {
-            Self::Lent(slots) => slots,
-            Self::Own(slots) => slots,
-        }
-    }
-}
-
 /// Rows of a block: whole tiles and whole panels. Their codes and vectors fit the second-level cache together.
 pub const BLOCK_ROWS: usize = TILE_ROWS * TILE_COLUMNS / 2;
 
 /// Rows on the left that are compared with a block before the next one is fetched.
-const LEFT_ROWS: usize = 8 * BLOCK_ROWS;
+pub const LEFT_ROWS: usize = 8 * BLOCK_ROWS;
 
-/// So many of these, one after another, are a stripe: their codes are packed together.
-const STRIPE: usize = 8;
+/// So many of these, one after another, are a stripe, unless memory is scarce: their codes are packed together.
+pub const STRIPE: usize = 8;
 
 /// Pairs of a block at most.
 pub const BLOCK_PAIRS: usize = LEFT_ROWS * BLOCK_ROWS;
@@ -119,27 +89,45 @@ impl Scan<'_> {
     /// Compares all pairs.
     ///
     /// # Errors
-    /// When the control says so.
-    pub fn pass(&self, bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Cancelled> {
-        let blocks: Vec<usize> = (0..self.blocks()).collect();
-        let seen = self.look_at(&blocks, bracket, choices, Progress { before: 0, total: self.sides.pairs });
-        if seen.done.len() < blocks.len() { Err(Cancelled) } else { Ok(seen.tally) }
+    /// When the control says so, or lists that lie elsewhere can't be read or written.
+    pub fn pass(&self, bracket: Bracket, choices: &Choices<'_>) -> Result<Tally, Stopped> {
+        let blocks = self.in_order((0..self.blocks()).collect());
+        let seen = self.look_at(&blocks, bracket, choices, Progress { before: 0, total: self.sides.pairs })?;
+        if seen.done.len() < blocks.len() { Err(Stopped::Cancelled) } else { Ok(seen.tally) }
     }
 
-    /// Compares the pairs of some blocks, which the threads of the pool take one after another. What they see of a block does
-    /// not depend on the others.
-    pub fn look_at(&self, blocks: &[usize], bracket: Bracket, choices: &Choices<'_>, progress: Progress) -> Seen {
-        let mut seen =
-            Seen { tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] }, pairs: 0, done: Vec::new() };
-        let stripe = |block: &usize| block / self.rights() / STRIPE;
+    /// Some blocks in the order in which they are compared.
+    pub fn in_order(&self, mut blocks: Vec<usize>) -> Vec<usize> {
+        if self.by_columns {
+            let rights = self.rights().max(1);
+            blocks.sort_unstable_by_key(|block| (block / rights / self.stripe, block % rights, block / rights));
+        }
+        blocks
+    }
+
+    /// Compares the pairs of some blocks, in order, which the threads of the pool take one after another. What they see of a
+    /// block does not depend on the others.
+    ///
+    /// # Errors
+    /// Where lists lie elsewhere and can't be read or written.
+    pub fn look_at(
+        &self,
+        blocks: &[usize],
+        bracket: Bracket,
+        choices: &Choices<'_>,
+        progress: Progress,
+    ) -> Result<Seen, StorageError> {
+        let tally = Tally { below: 0, counts: vec![0; bracket.bins as usize] };
+        let mut seen = Seen { tally, pairs: 0, done: Vec::new() };
+        let stripe = |block: &usize| block / self.rights() / self.stripe;
         for blocks in blocks.chunk_by(|a, b| stripe(a) == stripe(b)) {
             let before = seen.done.len();
-            self.look_at_stripe(blocks, bracket, choices, progress, &mut seen);
+            self.look_at_stripe(blocks, bracket, choices, progress, &mut seen)?;
             if seen.done.len() - before < blocks.len() {
                 break;
             }
         }
-        seen
+        Ok(seen)
     }
 
     /// Compares the pairs of some blocks of one stripe.
@@ -150,30 +138,72 @@ impl Scan<'_> {
         choices: &Choices<'_>,
         progress: Progress,
         seen: &mut Seen,
-    ) {
-        let Some(stripe) = blocks.first().map(|block| block / self.rights() / STRIPE) else { return };
-        let start = stripe * STRIPE * LEFT_ROWS;
-        let left = self.sides.left.get(start..).unwrap_or_default();
-        let lefts = self.codes.lefts(left[..left.len().min(STRIPE * LEFT_ROWS)].to_vec());
+    ) -> Result<(), StorageError> {
+        let lefts = || blocks.iter().map(|block| block / self.rights());
+        let start = lefts().min().unwrap_or(0) * LEFT_ROWS;
+        let end = ((lefts().max().unwrap_or(0) + 1) * LEFT_ROWS).min(self.sides.left.len());
+        let left = self.sides.left.get(start..end).unwrap_or_default();
+        let pinned: BTreeSet<usize> = left.iter().map(|place| *place as usize / BLOCK_ROWS).collect();
+        pinned.iter().try_for_each(|block| choices.fetch(*block).map(drop))?;
+        let lefts = self.codes.lefts(left.to_vec());
+        let items: Vec<&[usize]> = if self.by_columns {
+            blocks.chunk_by(|a, b| a % self.rights() == b % self.rights()).collect()
+        } else {
+            blocks.chunks(1).collect()
+        };
         let (next, pairs) = (AtomicUsize::new(0), AtomicU64::new(progress.before + seen.pairs));
-        let work = || {
+        let work = || -> Result<(Tally, Vec<usize>), StorageError> {
             let (mut block, mut done) = (Block::new(self, (start, &lefts), bracket, choices), Vec::new());
-            while let Some(number) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.control.cancelled() {
-                    break;
-                }
-                let seen = block.scan(number / self.rights(), number % self.rights());
-                done.push(*number);
+            let mut room = Coded::default();
+            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let asked = done.len() + item.len();
+                let seen = self.columns(item, &mut block, &mut room, &mut done)?;
                 let before = pairs.fetch_add(seen, Ordering::Relaxed);
                 self.control.advance(before + seen, progress.total);
+                if done.len() < asked {
+                    break;
+                }
             }
-            (block.tally, done)
+            Ok((block.tally, done))
         };
-        for (some, some_done) in rayon::broadcast(|_| work()) {
+        for some in rayon::broadcast(|_| work()) {
+            let (some, some_done) = some?;
             seen.tally.add(&some);
             seen.done.extend(some_done);
         }
         seen.pairs = pairs.into_inner() - progress.before;
+        pinned.iter().try_for_each(|block| choices.put_back(*block))
+    }
+
+    /// Compares the pairs of blocks that have the same columns, unless the control says to stop, and says how many that were.
+    fn columns(
+        &self,
+        blocks: &[usize],
+        block: &mut Block<'_, '_>,
+        room: &mut Coded,
+        done: &mut Vec<usize>,
+    ) -> Result<u64, StorageError> {
+        let right = blocks.first().map_or(0, |block| block % self.rights());
+        let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(self.codes.rows());
+        let left = |number: &usize| number / self.rights() * LEFT_ROWS;
+        if !blocks.iter().any(|number| self.sides.meet(left(number), &columns)) {
+            done.extend(if self.control.cancelled() { &[] } else { blocks });
+            return Ok(0);
+        }
+        let coded = self.codes.columns(columns.clone(), room);
+        let fetched = block.choices.fetch(right)?;
+        let mut seen = 0;
+        for number in blocks {
+            if self.control.cancelled() {
+                break;
+            }
+            seen += block.scan(left(number), &columns, coded);
+            done.push(*number);
+        }
+        if fetched {
+            block.choices.put_back(right)?;
+        }
+        Ok(seen)
     }
 }
 
@@ -215,74 +245,6 @@ impl Tally {
     }
 }
 
-impl<'c> Choices<'c> {
-    /// The entries of all rows, one row after another, each sorted, to be bettered; partners need an image of `floor`.
-    pub fn new(entries: &'c mut [u64], width: usize, floor: u32) -> Self {
-        let worst =
-            entries.chunks_exact(width.max(1)).map(|entries| AtomicU32::new(needed(entries).max(floor))).collect();
-        let blocks =
-            entries.chunks_mut((BLOCK_ROWS * width).max(1)).map(|slots| Mutex::new(Slots::Lent(slots))).collect();
-        Self { width, blocks, worst }
-    }
-
-    /// No partner yet, of so many rows.
-    pub fn none(rows: usize, width: usize) -> Self {
-        let rows = if width == 0 { 0 } else { rows };
-        let block = |start: usize| Mutex::new(Slots::Own(vec![0; (rows - start).min(BLOCK_ROWS) * width]));
-        let blocks = (0..rows).step_by(BLOCK_ROWS).map(block).collect();
-        Self { width, blocks, worst: (0..rows).map(|_| AtomicU32::new(0)).collect() }
-    }
-
-    /// For each row in turn its choices, worst first.
-    pub fn into_entries(self) -> Vec<u64> {
-        self.blocks
-            .into_iter()
-            .flat_map(|block| block.into_inner().map(|slots| slots.to_vec()).unwrap_or_default())
-            .collect()
-    }
-
-    /// Likewise, those of some rows alone.
-    pub fn of_some(entries: &'c mut [u64], some: &[u32], width: usize, floor: u32) -> Self {
-        let choices = Self::new(entries, width, u32::MAX);
-        for place in some {
-            choices.worst.get(*place as usize).inspect(|worst| worst.store(floor, Ordering::Relaxed));
-        }
-        choices
-    }
-
-    /// The image that a partner of a place needs to be chosen; more than any has where there is no room.
-    pub fn needed(&self, place: usize) -> u32 {
-        self.worst.get(place).map_or(u32::MAX, |worst| worst.load(Ordering::Relaxed))
-    }
-
-    /// Offers partners: place, partner, image. Those of a block follow one another.
-    pub fn offer(&self, offers: &[(u32, u32, u32)]) {
-        let block = |offer: &(u32, u32, u32)| offer.0 as usize / BLOCK_ROWS;
-        for offers in offers.chunk_by(|a, b| block(a) == block(b)) {
-            let Some(Ok(mut entries)) = offers.first().and_then(|first| self.blocks.get(block(first))).map(Mutex::lock)
-            else {
-                continue;
-            };
-            for (place, partner, image) in offers {
-                let place = *place as usize;
-                if self.needed(place) == u32::MAX {
-                    continue;
-                }
-                let at = place % BLOCK_ROWS * self.width;
-                let Some(entries) = entries.get_mut(at..at + self.width) else { continue };
-                insert(entries, entry(*image, *partner));
-                let worst = self.worst.get(place);
-                worst.inspect(|worst| _ = worst.fetch_max(needed(entries), Ordering::Relaxed));
-            }
-        }
-    }
-}
-
-/// The image that an entry must have at least to become one of these.
-fn needed(entries: &[u64]) -> u32 {
-    entries.first().map_or(u32::MAX, |entry| parts(*entry).0)
-}
-
 /// What a thread needs while it scans one block after another. Pairs go from one sieve to the next: [`sift`] by products
 /// of codes, [`Block::narrow`] by finer codes, [`Block::decide`] by the similarity.
 struct Block<'s, 'c> {
@@ -291,8 +253,6 @@ struct Block<'s, 'c> {
     lefts: (usize, &'s Lefts),
     bracket: Bracket,
     choices: &'s Choices<'c>,
-    /// Codes of columns, where they are not in memory.
-    room: Coded,
     tally: Tally,
     /// What products must exceed to be perhaps in the bracket and certainly above it, errors apart.
     limits: [i32; 2],
@@ -327,7 +287,6 @@ impl<'s, 'c> Block<'s, 'c> {
             lefts,
             bracket,
             choices,
-            room: Coded::default(),
             tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] },
             limits: [scan.codes.perhaps_at_least(low), scan.codes.certainly_above(high)],
             fine_limits: [scan.codes.fine_floor(low), scan.codes.fine_floor(high) + 2],
@@ -344,17 +303,13 @@ impl<'s, 'c> Block<'s, 'c> {
         }
     }
 
-    /// Compares a block of rows on the left with a block of columns, and says how many pairs that were.
-    fn scan(&mut self, left: usize, right: usize) -> u64 {
+    /// Compares a block of rows on the left, from a position on, with a block of columns, and says how many pairs that were.
+    fn scan(&mut self, start: usize, columns: &Range<usize>, coded: &Coded) -> u64 {
         let scan = self.scan;
-        let start = left * LEFT_ROWS;
-        let rows = &scan.sides.left[start..(start + LEFT_ROWS).min(scan.sides.left.len())];
-        let columns = right * BLOCK_ROWS..((right + 1) * BLOCK_ROWS).min(scan.codes.rows());
-        if !scan.sides.meet(start, &columns) {
+        if !scan.sides.meet(start, columns) {
             return 0;
         }
-        let mut room = std::mem::take(&mut self.room);
-        let coded = scan.codes.columns(columns.clone(), &mut room);
+        let rows = &scan.sides.left[start..(start + LEFT_ROWS).min(scan.sides.left.len())];
         self.needed.clear();
         self.panels.clear();
         for panel in columns.clone().step_by(TILE_COLUMNS) {
@@ -369,8 +324,7 @@ impl<'s, 'c> Block<'s, 'c> {
             self.panels.push(known);
         }
         let tiles = ((start - self.lefts.0) / TILE_ROWS..).zip(rows.chunks(TILE_ROWS));
-        let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, (coded, &columns))).sum();
-        self.room = room;
+        let seen = tiles.map(|(tile, rows)| self.tile(tile, rows, (coded, columns))).sum();
         self.decide(columns.start);
         self.choices.offer(&self.offers);
         for offer in &mut self.offers {

@@ -45,9 +45,9 @@ pub struct EdgeReport {
 
 impl EdgeSet {
     /// Writes sorted pairs that are edges by similarity at both ends and counts what came out: the lower row, the higher
-    /// one, the image.
-    pub fn of(pairs: &[(u32, u32, u32)], report: EdgeReport) -> Self {
-        Self::written(&pairs.iter().map(|pair| (*pair, SIMILARITY)).collect::<Vec<_>>(), report)
+    /// one, the image. Goes through them several times.
+    pub fn of<I: Iterator<Item = (u32, u32, u32)>>(pairs: impl Fn() -> I + Sync, report: EdgeReport) -> Self {
+        Self::written(|| pairs().map(|pair| (pair, SIMILARITY)), report)
     }
 
     /// With edges for entities, sorted pairs likewise.
@@ -72,32 +72,35 @@ impl EdgeSet {
         let joined: Vec<Pair> = joined
             .filter_map(|same| Some((same.first()?.0, same.iter().fold(0, |origins, pair| origins | pair.1))))
             .collect();
-        Self::written(&joined, self.report)
+        Self::written(|| joined.iter().copied(), self.report)
     }
 
-    fn written(pairs: &[Pair], report: EdgeReport) -> Self {
-        let (components, set) = rayon::join(|| components(pairs, report.rows), || Self::laid_out(pairs, report));
+    fn written<I: Iterator<Item = Pair>>(pairs: impl Fn() -> I + Sync, report: EdgeReport) -> Self {
+        let (components, set) = rayon::join(|| components(pairs(), report.rows), || Self::laid_out(&pairs, report));
         Self { report: EdgeReport { components, ..set.report }, ..set }
     }
 
-    fn laid_out(pairs: &[Pair], report: EdgeReport) -> Self {
+    fn laid_out<I: Iterator<Item = Pair>>(pairs: &impl Fn() -> I, report: EdgeReport) -> Self {
         let rows = report.rows as usize;
         let mut starts = vec![0; rows + 1];
-        for &((low, high, _), _) in pairs {
+        let (mut kept, mut shared, mut by_similarity) = (0_usize, 0, true);
+        for ((low, high, _), origin) in pairs() {
             starts[low as usize + 1] += 1;
             starts[high as usize + 1] += 1;
+            kept += 1;
+            shared += u64::from(origin == SHARED);
+            by_similarity &= origin == SIMILARITY;
         }
         let degree_max = starts.iter().copied().max().unwrap_or(0) as u64;
         for row in 0..rows {
             starts[row + 1] += starts[row];
         }
         let offsets = starts.iter().map(|&start: &usize| start as u64).collect();
-        let mut targets = vec![0; pairs.len() * 2];
-        let mut weights = vec![0.0; pairs.len() * 2];
-        let by_similarity = pairs.iter().all(|pair| pair.1 == SIMILARITY);
-        let mut origins = vec![SIMILARITY; if by_similarity { 0 } else { pairs.len() * 2 }];
+        let mut targets = vec![0; kept * 2];
+        let mut weights = vec![0.0; kept * 2];
+        let mut origins = vec![SIMILARITY; if by_similarity { 0 } else { kept * 2 }];
         // A row's lower partners come first in the order of pairs, so that its targets increase.
-        for &((low, high, image), origin) in pairs {
+        for ((low, high, image), origin) in pairs() {
             for (row, partner) in [(low, high), (high, low)] {
                 let place = &mut starts[row as usize];
                 targets[*place] = partner;
@@ -108,16 +111,15 @@ impl EdgeSet {
                 *place += 1;
             }
         }
-        let kept = pairs.len() as u64;
-        let shared = pairs.iter().filter(|pair| pair.1 == SHARED).count() as u64;
+        let kept = kept as u64;
         EdgeSet { offsets, targets, weights, origins, report: EdgeReport { kept, shared, degree_max, ..report } }
     }
 }
 
 /// How many sets of rows the edges connect.
-fn components(pairs: &[Pair], rows: u32) -> u32 {
+fn components(pairs: impl Iterator<Item = Pair>, rows: u32) -> u32 {
     let mut sets = Sets { parents: (0..rows).collect() };
-    pairs.iter().fold(rows, |components, ((low, high, _), _)| components - u32::from(sets.join(*low, *high)))
+    pairs.fold(rows, |components, ((low, high, _), _)| components - u32::from(sets.join(low, high)))
 }
 
 /// Disjoint sets of rows.

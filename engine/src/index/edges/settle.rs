@@ -2,9 +2,10 @@
 
 use crate::distance::codes::Codes;
 use crate::distance::dots;
+use crate::error::StorageError;
 use crate::index::edges::image::{image, score};
+use crate::index::edges::lists::Lists;
 use crate::index::edges::scan::{entry, parts};
-use rayon::prelude::*;
 
 /// Partners that codes choose beyond those that are wanted, for what the similarity puts in another order.
 pub const EXTRA: usize = 8;
@@ -24,18 +25,17 @@ pub struct Settling<'s> {
 impl Settling<'_> {
     /// From entries that codes chose makes those of the similarity, worst first, in the last places of each row; and tells the
     /// rows that may lack one: so many partners are as similar that the codes can't tell them apart.
-    pub fn settle(&self, chosen: &mut [u64]) -> Vec<u32> {
-        let lists = chosen.par_chunks_exact_mut(self.width + EXTRA);
-        let start = || (Vec::new(), Vec::new(), Vec::new());
-        let settled = |(list, room, similarities): &mut (Vec<u64>, Vec<f32>, Vec<f32>),
-                       (place, slots): (usize, &mut [u64])| {
+    ///
+    /// # Errors
+    /// Where lists lie elsewhere and can't be read or written.
+    pub fn settle(&self, chosen: &mut Lists) -> Result<Vec<u32>, StorageError> {
+        let sure = chosen.change(|(list, room, similarities): &mut (Vec<u64>, Vec<f32>, Vec<f32>), place, slots| {
             list.clear();
             list.extend_from_slice(slots);
             slots.fill(0);
             self.row(place, list, &mut slots[EXTRA..], (room, similarities))
-        };
-        let sure: Vec<bool> = lists.enumerate().map_init(start, settled).collect();
-        (0..).zip(sure).filter(|(_, sure)| !sure).map(|(place, _)| place).collect()
+        })?;
+        Ok((0..).zip(sure).filter(|(_, sure)| !sure).map(|(place, _)| place).collect())
     }
 
     /// Fills the entries of a row from what codes chose, and says whether none can be missing.

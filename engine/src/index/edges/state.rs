@@ -1,7 +1,9 @@
 //! All that edges follow from: how many pairs have which similarity near the threshold, and the best partners of each row.
 
-use crate::index::edges::choose::{capped, choices};
+use crate::error::StorageError;
+use crate::index::edges::choose::{Choices, capped, passing};
 use crate::index::edges::image::{image, score};
+use crate::index::edges::lists::Lists;
 use crate::index::edges::scan::{Tally, bar, entry, parts};
 use crate::index::edges::set::{EdgeReport, EdgeSet};
 use crate::index::edges::{Pruning, Reserve};
@@ -21,10 +23,8 @@ pub struct State {
     pub tally: Tally,
     /// Entries of a row that count.
     pub width: usize,
-    /// Entries of a row; the last ones count.
-    pub stride: usize,
     /// The entries of every row, worst first; see [`entry`] and [`bar`].
-    pub entries: Vec<u64>,
+    pub lists: Lists,
     /// Pairs in all.
     pub pairs: u64,
 }
@@ -36,19 +36,18 @@ impl State {
         self.tally.bin_of(target).ok().map(|(bin, before)| (self.low + bin, before))
     }
 
-    fn lists(&self) -> impl IndexedParallelIterator<Item = &[u64]> {
-        self.entries.par_chunks_exact(self.stride.max(1)).map(|entries| &entries[self.stride - self.width..])
-    }
-
     /// The rows that may have partners at or above the threshold that they don't know and would choose.
-    pub fn incomplete(&self, threshold: u32, rules: Pruning) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// Where lists lie elsewhere and can't be read.
+    pub fn incomplete(&self, threshold: u32, rules: Pruning) -> Result<Vec<u32>, StorageError> {
         let wanted = self.width.min(rules.top_m as usize);
-        let lacks = |list: &[u64]| {
+        let lacks = |_: usize, list: &[u64]| {
             let known = list.iter().filter(|entry| is_partner(**entry, threshold)).count();
             known < wanted && floor(list, self.low) > threshold
         };
-        let lacking: Vec<bool> = self.lists().map(lacks).collect();
-        (0..).zip(lacking).filter(|(_, lacks)| *lacks).map(|(place, _)| place).collect()
+        let lacking = self.lists.map(lacks)?;
+        Ok((0..).zip(lacking).filter(|(_, lacks)| *lacks).map(|(place, _)| place).collect())
     }
 
     /// Keeps no more counts than there are pairs, those around the threshold: what is kept shall not outweigh the rows.
@@ -62,9 +61,17 @@ impl State {
     }
 
     /// The edges, and what a later build needs; `order` says which row has which place.
-    pub fn edges(mut self, order: &[u32], rules: Pruning, (threshold, before): (u32, u64)) -> (EdgeSet, Reserve) {
+    ///
+    /// # Errors
+    /// Where lists lie elsewhere and can't be read.
+    pub fn edges(
+        mut self,
+        order: &[u32],
+        rules: Pruning,
+        (threshold, before): (u32, u64),
+    ) -> Result<(EdgeSet, Reserve), StorageError> {
         self.trim(threshold);
-        let choices = choices(self.lists(), threshold.max(rules.least), rules);
+        let bar = threshold.max(rules.least);
         let report = EdgeReport {
             rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
             pairs: self.pairs,
@@ -72,39 +79,51 @@ impl State {
             passed: self.pairs.saturating_sub(before),
             ..EdgeReport::default()
         };
+        let set = || {
+            let pairs = capped(&Choices::of(&self.lists, bar, rules)?, order, rules.cap)?;
+            Ok(EdgeSet::of(|| pairs.iter(), report))
+        };
         // The first of a list are choices, which the edges tell where they hold all choices.
-        let told = |choices: &Vec<u64>| if rules.apart { 0 } else { choices.len() };
-        let set = || EdgeSet::of(&capped(&choices, order, rules.cap), report);
-        rayon::join(set, || self.reserve(order, choices.iter().map(told).collect()))
+        let told = |list: &[u64]| if rules.apart { 0 } else { passing(list, bar, rules.top_m as usize).count() };
+        let (set, reserve) = rayon::join(set, || self.reserve(order, told));
+        Ok((set?, reserve?))
     }
 
-    /// What is kept beside the edges, which tell so many of the first partners of each place.
-    fn reserve(&self, order: &[u32], told: Vec<usize>) -> Reserve {
-        let spares = self.lists().zip(told).map(|(list, told)| {
+    /// What is kept beside the edges, which tell so many of the first partners of a list.
+    fn reserve(&self, order: &[u32], told: impl Fn(&[u64]) -> usize + Sync) -> Result<Reserve, StorageError> {
+        let spares = |list: &[u64]| -> Vec<(u32, u32)> {
             let known = list.iter().rev().map(|entry| parts(*entry));
-            let known = known.filter_map(|(image, partner)| Some((order[partner? as usize], image)));
-            (floor(list, self.low), known.skip(told).collect())
-        });
-        let spares: Vec<(u32, Vec<(u32, u32)>)> = spares.collect();
+            let known = known.filter_map(|(image, partner)| Some((*order.get(partner? as usize)?, image)));
+            known.skip(told(list)).collect()
+        };
+        let sizes = self.lists.map(|_, list| (floor(list, self.low), spares(list).len()))?;
         let mut reserve = Reserve {
             low: self.low,
             below: self.tally.below,
             counts: self.tally.counts.clone(),
             ranks: vec![0; order.len()],
-            offsets: vec![0],
+            offsets: Vec::with_capacity(order.len() + 1),
+            floors: Vec::with_capacity(order.len()),
             ..Reserve::default()
         };
         for (place, row) in (0..).zip(order) {
             reserve.ranks[*row as usize] = place;
         }
-        for place in &reserve.ranks {
-            let (floor, partners) = &spares[*place as usize];
-            reserve.floors.push(*floor);
-            reserve.partners.extend(partners.iter().map(|partner| partner.0));
-            reserve.similarities.extend(partners.iter().map(|partner| score(partner.1)));
-            reserve.offsets.push(reserve.partners.len() as u64);
+        let mut end = 0;
+        for (floor, size) in reserve.ranks.iter().map(|place| sizes[*place as usize]) {
+            reserve.floors.push(floor);
+            reserve.offsets.push(end as u64);
+            end += size;
         }
-        reserve
+        reserve.offsets.push(end as u64);
+        (reserve.partners, reserve.similarities) = (vec![0; end], vec![0.0; end]);
+        self.lists.for_each(|place, list| {
+            let start = reserve.offsets[order[place] as usize];
+            for (at, (partner, image)) in (usize::try_from(start).unwrap_or(usize::MAX)..).zip(spares(list)) {
+                (reserve.partners[at], reserve.similarities[at]) = (partner, score(image));
+            }
+        })?;
+        Ok(reserve)
     }
 
     /// The state that edges and their reserve stand for, for rows that have other places now: for each former row its
@@ -135,7 +154,8 @@ impl State {
             return None;
         }
         let tally = Tally { below: reserve.below, counts: reserve.counts.clone() };
-        Some(Self { low: reserve.low, tally, width, stride: width, entries, pairs: rules.pairs.count(rows) })
+        let lists = Lists::here(entries, width, width);
+        Some(Self { low: reserve.low, tally, width, lists, pairs: rules.pairs.count(rows) })
     }
 }
 

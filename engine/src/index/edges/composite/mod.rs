@@ -11,7 +11,7 @@ use crate::index::edges::composite::partners::Partners;
 use crate::index::edges::composite::pass::{Lines, Pass};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::state::order_statistic;
-use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Population, Pruning, build, number};
+use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Memory, Population, Pruning, build, number};
 use crate::index::signals::Signal;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,7 +157,7 @@ impl Build<'_> {
         let pairs = self.pass.pairs();
         if pairs == 0 || self.composition.voices.is_empty() {
             let report = EdgeReport { rows, pairs, ..EdgeReport::default() };
-            return Ok(Composite { edges: EdgeSet::of(&[], report), thresholds: Vec::new() });
+            return Ok(Composite { edges: EdgeSet::of(std::iter::empty, report), thresholds: Vec::new() });
         }
         let partners = || Partners::new(rows, self.rules.top_m);
         let nearest = self.rules.nearest.map(|nearest| Partners::new(rows, nearest));
@@ -186,7 +186,7 @@ impl Build<'_> {
             EdgeReport { rows, pairs, threshold: thresholds.first().copied(), passed, ..EdgeReport::default() };
         thresholds.drain(..self.composition.scores());
         let chosen = chosen.pairs(self.rules.cap, floors.first().copied().unwrap_or(0));
-        Ok(Composite { edges: EdgeSet::of(&chosen, report), thresholds })
+        Ok(Composite { edges: EdgeSet::of(|| chosen.iter().copied(), report), thresholds })
     }
 
     fn lines(&self) -> Lines<'_> {
@@ -251,9 +251,10 @@ impl Build<'_> {
         for (found, voice) in found.iter_mut().zip(self.composition.voices).skip(nearest_first) {
             let Some((matrix, dimensions)) = voice.signal.unit_vectors() else { continue };
             let rules = Pruning { pairs: self.rules.pairs, percentile: voice.percentile, ..THRESHOLD_ALONE };
-            let (edges, ..) =
-                build(&Rows::of_matrix(matrix, dimensions), &ranks, rules, &[0; 32], &Forgotten, self.pass.control)?;
-            *found = edges.report.threshold.map(image);
+            let rows = Rows::of_matrix(matrix, dimensions);
+            let built = build(&rows, &ranks, rules, &[0; 32], &Forgotten, Memory::ALL, self.pass.control);
+            // Nothing of it lies elsewhere.
+            *found = built.map_err(|_| Cancelled)?.edges.report.threshold.map(image);
         }
         Ok(found)
     }
@@ -498,7 +499,7 @@ mod tests {
             threshold,
             ..EdgeReport::default()
         };
-        let expected = Composite { edges: EdgeSet::of(&kept, report), thresholds };
+        let expected = Composite { edges: EdgeSet::of(|| kept.iter().copied(), report), thresholds };
         assert_eq!(built, expected, "{rules:?} {:?}", case.combination);
         for pair in pairs {
             assert_eq!(composition.weight(pair.rows.1, pair.rows.0).to_bits(), (pair.weight + 0.0).to_bits());

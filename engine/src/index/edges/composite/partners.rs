@@ -1,8 +1,9 @@
 //! The best partners of each row, offered by any thread in any order.
 
 use crate::index::edges::Cap;
-use crate::index::edges::choose::capped;
-use crate::index::edges::scan::{Choices, parts};
+use crate::index::edges::choose::{Choices as Chosen, capped};
+use crate::index::edges::offers::Choices;
+use crate::index::edges::scan::parts;
 
 /// For each row its best partners: those with the highest images, among equals the first rows.
 pub struct Partners {
@@ -33,8 +34,9 @@ impl Partners {
         let order: Vec<u32> = (0..self.rows).collect();
         let entries = self.choices.into_entries();
         let passing = |list: &[u64]| list.iter().copied().filter(|entry| parts(*entry).0 >= floor).collect();
-        let lists: Vec<Vec<u64>> = entries.chunks_exact(self.width.max(1)).map(passing).collect();
-        capped(&lists, &order, cap)
+        let lists = entries.chunks_exact(self.width.max(1)).map(passing).collect();
+        // What is listed here is read nowhere else.
+        capped(&Chosen::Listed(lists), &order, cap).map(|pairs| pairs.iter().collect()).unwrap_or_default()
     }
 }
 
