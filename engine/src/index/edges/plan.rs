@@ -69,7 +69,7 @@ pub struct Shape {
 }
 
 /// What the program takes without any edges, and what is the same for every build.
-const PROGRAM: u64 = 16 << 20;
+const PROGRAM: u64 = 24 << 20;
 
 /// What a thread takes: counts of similarities, and what it has in hand.
 const THREAD: u64 = 5 << 20;
@@ -132,10 +132,11 @@ impl Shape {
         };
         let kept = if self.kept { 2 } else { 1 };
         let lists = if away { (left + threads * block) * list } else { rows * list * kept };
-        // When edges are made of the choices: each choice with its end and image, then both ends of every edge.
+        // When edges are made of the choices: each choice with its end and image, then both ends of every edge, by row, by chunk and as
+        // they are written.
         let nearest = self.rules.nearest.is_some_and(|nearest| nearest < self.rules.top_m);
         let listed = if nearest { rows * (48 + 16 * chosen) } else { 0 };
-        let edges = rows * (8 * chosen + 16 * chosen + SPARES) + listed;
+        let edges = rows * (8 * chosen + 24 * chosen + SPARES) + listed;
         let last = if away { left.min(LEFT_ROWS as u64) * list } else { rows * list };
         fixed.saturating_add((coded + lists).max(edges + last))
     }

@@ -15,8 +15,8 @@ const CHUNKS_MAX: usize = 20;
 const CHUNKS_PART: u64 = 100;
 
 /// Joins entities by the weights of their relations, whatever their labels and directions; and, where `co_mentions`, by each chunk
-/// that mentions both, which gives each of its k entities a weight of 1, shared among the k - 1 others: of those that neither one
-/// chunk alone nor very many mention.
+/// that mentions both, which gives each of its k entities a weight of 1, shared among the k - 1 others: of those with a letter in
+/// their names that neither one chunk alone nor very many mention.
 ///
 /// Takes k · (k - 1) / 2 edges of 12 bytes for each chunk that mentions k entities.
 pub(super) fn entity_graph(snapshot: &Snapshot, links: &Links, co_mentions: bool) -> Result<Undirected, Damage> {
@@ -32,7 +32,9 @@ pub(super) fn entity_graph(snapshot: &Snapshot, links: &Links, co_mentions: bool
     let part = usize::try_from(snapshot.statistics()?.chunks / CHUNKS_PART).unwrap_or(usize::MAX);
     let mut joins = Vec::with_capacity(entities);
     for entity in (0..nodes).map(EntitySlot) {
-        joins.push((CHUNKS_MIN..=CHUNKS_MAX.max(part)).contains(&links.mentioning(entity)?.len()));
+        let some = (CHUNKS_MIN..=CHUNKS_MAX.max(part)).contains(&links.mentioning(entity)?.len());
+        // A year or another number stands beside anything.
+        joins.push(some && links.string(links.entity(entity)?.name)?.chars().any(char::is_alphabetic));
     }
     let mut mentions = Vec::new();
     for chunk in (0..links.entry().chunks_end).map(ChunkId).filter(|chunk| co_mentions && snapshot.is_live(*chunk)) {
