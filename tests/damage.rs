@@ -2,8 +2,8 @@
 
 use crate::stores::{MODELS, Place, change, document, files, put, texts};
 use hedgerow::{
-    Context, EdgeKind, EdgeRules, Env, ExpandOptions, Expansion, OpenError, Question, Quiet, Snapshot, Store, Strategy,
-    verify,
+    CommunityRules, Context, EdgeKind, EdgeRules, Env, ExpandOptions, Expansion, Extractive, OpenError, Question,
+    Quiet, Snapshot, Store, Strategy, verify,
 };
 use hedgerow_format::checksum::crc32c;
 use std::fs;
@@ -27,7 +27,8 @@ fn fill(place: &Place, thing: &str) {
     put(&store, &first);
     change(&store, vec![document("new", &format!("Carol met Alice3 on the {thing}."))], &["d1"]);
     store.build_edges("letters", &EdgeRules::new(50_000, 4), &Quiet).expect("edges can be built");
-    store.refresh(&Quiet).expect("the store can be brought in step");
+    let rules = CommunityRules { members_max: 4, ..CommunityRules::default() };
+    store.build_communities(&rules, &Extractive, None, &Quiet).expect("communities can be found");
     drop(store);
     // Opening sweeps the files that no generation names any more.
     drop(place.open());

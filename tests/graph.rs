@@ -168,6 +168,7 @@ fn a_walk_is_breadth_first_where_a_depth_first_one_depends_on_its_order() {
 }
 
 type Edges = Vec<(String, String, String, f32)>;
+type Named = (String, String, String);
 
 /// A graph with loops, edges of several labels between the same nodes, and sources that say the same.
 fn random(numbers: &mut Numbers) -> Edges {
@@ -175,14 +176,14 @@ fn random(numbers: &mut Numbers) -> Edges {
     let mut edge = || {
         let vertex = |numbers: &mut Numbers| numbers.below(vertices).to_string();
         let (subject, object) = (vertex(numbers), vertex(numbers));
-        let weight = [0.25, 0.5, 1.0, 2.0][usize::try_from(numbers.below(4)).unwrap_or(0)];
-        (subject, ["owns", "sees"][usize::try_from(numbers.below(2)).unwrap_or(0)].to_owned(), object, weight)
+        let weight = [0.25, 0.5, 1.0, 2.0][numbers.below(4)];
+        (subject, ["owns", "sees"][numbers.below(2)].to_owned(), object, weight)
     };
     (0..20).map(|_| edge()).collect()
 }
 
 /// Relations with the sum of their sources.
-fn merged(edges: &Edges) -> BTreeMap<(String, String, String), f32> {
+fn merged(edges: &Edges) -> BTreeMap<Named, f32> {
     let mut merged = BTreeMap::new();
     for (subject, label, object, weight) in edges {
         *merged.entry((name(subject), label.clone(), name(object))).or_insert(0.0) += weight;
@@ -192,14 +193,14 @@ fn merged(edges: &Edges) -> BTreeMap<(String, String, String), f32> {
 
 /// The nodes by their distance, and the edges out of all that are not at the last.
 fn searched(
-    merged: &BTreeMap<(String, String, String), f32>,
+    merged: &BTreeMap<Named, f32>,
     seed: &str,
     options: &ExpandOptions,
-) -> (Vec<BTreeSet<String>>, BTreeSet<(String, String, String)>) {
+) -> (Vec<BTreeSet<String>>, BTreeSet<Named>) {
     let followed = |label: &String, weight: f32| {
         (options.predicates.is_empty() || options.predicates.contains(label)) && weight >= options.weight_min
     };
-    let steps: Vec<(&String, &String, (String, String, String))> = merged
+    let steps: Vec<(&String, &String, Named)> = merged
         .iter()
         .filter(|((_, label, _), weight)| followed(label, **weight))
         .flat_map(|(edge, _)| {
@@ -265,7 +266,7 @@ fn walks_over_random_graphs_reach_what_a_plain_search_reaches_in_step_and_behind
             assert_eq!(node.path.len(), node.hop);
         }
         assert_eq!(found_hops, hops);
-        let found_edges: BTreeSet<(String, String, String)> = found
+        let found_edges: BTreeSet<Named> = found
             .edges
             .iter()
             .map(|edge| {

@@ -21,6 +21,7 @@ fn steps() -> impl Strategy<Value = Vec<Option<Step>>> {
         8 => prop::collection::vec(change, 1..6).prop_map(|changes| Some(Step::Commit(changes))),
         1 => Just(Some(Step::Refresh)),
         1 => Just(Some(Step::Edges)),
+        1 => Just(Some(Step::Communities)),
         1 => Just(Some(Step::Compact)),
         1 => Just(None),
     ];
@@ -99,7 +100,7 @@ fn check(steps: &[Option<Step>], fanout: usize, together: usize) -> Result<(), T
     let fresh = Place::new();
     let old = place.read();
     let communities = old.community_rules().is_some();
-    prop_assert_eq!(communities, steps.contains(&Some(Step::Edges)));
+    prop_assert_eq!(communities, steps.contains(&Some(Step::Communities)));
     let new = made_at_once(&fresh, &model, together, edges, communities);
     prop_assert!(canonical(&old) == canonical(&new), "the canonical forms have other bytes");
     let [(one, counted), (other, counted_too)] =

@@ -32,6 +32,8 @@ pub enum Step {
     Refresh,
     /// Similarity edges are built.
     Edges,
+    /// Communities are found.
+    Communities,
     /// Segments are rewritten.
     Compact,
 }
@@ -183,6 +185,7 @@ pub fn steps(seed: u64) -> Vec<Step> {
         commit(&[0, 8, 10]),
         commit(&[9, 0, 10]),
         Step::Edges,
+        Step::Communities,
         commit(&[6, 9]),
         commit(&[0, 8, 9, 10]),
         Step::Refresh,
@@ -193,7 +196,7 @@ pub fn steps(seed: u64) -> Vec<Step> {
     ];
     if seed % 3 == 1 {
         steps.swap(1, 4);
-        steps.swap(7, 9);
+        steps.swap(8, 10);
     }
     if seed % 3 == 2 {
         steps.rotate_left(2);
@@ -280,8 +283,8 @@ pub fn live(store: &Store, model: &Model, step: &Step) -> Result<Model, CommitEr
             if let Err(EdgeError::Commit(error)) = store.build_edges("letters", &RULES, &Quiet) {
                 return Err(error);
             }
-            store.build_communities(&COMMUNITIES, &Extractive, None, &Quiet)?;
         }
+        Step::Communities => drop(store.build_communities(&COMMUNITIES, &Extractive, None, &Quiet)?),
     }
     Ok(model.clone())
 }

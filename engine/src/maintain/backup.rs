@@ -201,6 +201,7 @@ impl<'s> Contents<'s> {
         sources.iter().try_for_each(|file| file.check_all())?;
         sources.extend(snapshot.links().map(|links| links.file()));
         sources.extend(snapshot.edges().map(|edges| edges.file()));
+        sources.extend(snapshot.communities().map(|communities| communities.file()));
         let mut files: BTreeMap<_, _> =
             sources.into_iter().map(|file| (*file.name(), Cow::Borrowed(file.bytes()))).collect();
         let mut manifest = snapshot.manifest().clone();

@@ -4,7 +4,7 @@ use crate::distance;
 use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
-use crate::projection::{Edges, Links, Opened};
+use crate::projection::{Communities, Edges, Links, Opened};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
@@ -46,6 +46,9 @@ pub(super) fn problems(
     }
     for edges in snapshot.edges().filter(|edges| sound.contains(&edges.entry().file.number)) {
         check(edges_agree(snapshot, edges, &mut found), &mut found)?;
+    }
+    if let Some(communities) = snapshot.communities().filter(|made| sound.contains(&made.entry().file.number)) {
+        check(members_live(snapshot, communities, &mut found), &mut found)?;
     }
     Ok(found.sentences())
 }
@@ -234,6 +237,21 @@ fn links_follow(snapshot: &Snapshot, links: &Links, found: &mut Findings) -> Res
     for chunk in (0..links.entry().chunks_end).map(ChunkId) {
         if links.mentions(chunk)?.len() + links.defining(chunk)?.len() > 0 {
             only_live(snapshot, links, std::iter::once(chunk), found);
+        }
+    }
+    Ok(())
+}
+
+/// In step with the facts and with links, communities have live entities as members.
+fn members_live(snapshot: &Snapshot, communities: &Communities, found: &mut Findings) -> Result<(), Damage> {
+    let facts = snapshot.manifest().facts;
+    let Some(links) = snapshot.links().filter(|links| links.entry().facts == facts) else { return Ok(()) };
+    for community in communities.communities()?.iter().filter(|_| communities.entry().facts == facts) {
+        for member in communities.members(&community)? {
+            if links.find(member)?.is_none() {
+                let file = communities.file().name().to_string();
+                found.add(&file, "has a member that is no live entity", || format!("{member:?}"));
+            }
         }
     }
     Ok(())

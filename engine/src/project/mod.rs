@@ -13,12 +13,13 @@ use crate::index::edges::{
     BYTES_USUAL, EdgeMemory, EdgeRules, Forgotten, SignalKind, Similarities, Stopped, Unfinished,
 };
 use crate::planted::{Planted, planted};
+use crate::project::communities::Wanted;
 pub use crate::project::communities::{CommunitiesBuilt, Extractive};
 pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
 use crate::project::mentions::Mentioned;
 pub use crate::project::tiles::UnfinishedEdges;
-use crate::projection::LinksData;
+use crate::projection::{Links, LinksData};
 use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
 use hedgerow_format::edges::PairKind;
@@ -35,34 +36,63 @@ impl Store {
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn refresh(&self, control: &dyn Control) -> Result<(), CommitError> {
-        self.refresh_links_and_edges(control)?;
-        self.refresh_communities(control)
+        self.bring_in_step(None, control).map(drop)
     }
 
-    fn refresh_links_and_edges(&self, control: &dyn Control) -> Result<(), CommitError> {
+    /// Makes everything that is behind in one commit, and the communities that are wanted even where they are not.
+    fn bring_in_step(
+        &self,
+        wanted: Option<Wanted<'_>>,
+        control: &dyn Control,
+    ) -> Result<CommunitiesBuilt, CommitError> {
         let snapshot = self.snapshot();
-        let mut projected = Vec::new();
         let links = self.links_behind(&snapshot, control)?;
+        let mut projected = self.edges_behind(&snapshot, links.as_deref(), control)?;
+        let kept = snapshot.community_rules().filter(|_| {
+            let communities = snapshot.communities();
+            communities.is_none_or(|communities| is_behind(&snapshot, communities.entry().facts))
+        });
+        let following = kept.as_ref().map(|rules| Wanted::following(rules, &snapshot, control));
+        let mut built = CommunitiesBuilt::default();
+        if let Some(wanted) = wanted.or(following) {
+            let made = links.as_deref().map(Links::in_memory).transpose()?;
+            if let Some(links) = made.as_ref().or(snapshot.links().map(|links| &**links)) {
+                let (data, counted) = communities::communities(&snapshot, links, wanted)?;
+                projected.push(Projected::Communities(Box::new(data)));
+                built = counted;
+            }
+        }
+        projected.splice(..0, links.map(Projected::Links));
+        if !projected.is_empty() {
+            self.commit_projections(&snapshot, &projected)?;
+        }
+        Ok(built)
+    }
+
+    /// New edges of the spaces whose edges are not in step or can't be read.
+    fn edges_behind(
+        &self,
+        snapshot: &Snapshot,
+        links: Option<&LinksData>,
+        control: &dyn Control,
+    ) -> Result<Vec<Projected>, CommitError> {
+        let mut projected = Vec::new();
         let sound: BTreeSet<u64> = snapshot.edges().map(|edges| edges.entry().file.number).collect();
         let entries = snapshot.manifest().projections.iter().filter(|entry| entry.kind == FileKind::Edges.number());
-        let behind = entries.filter(|entry| is_behind(&snapshot, entry.facts) || !sound.contains(&entry.file.number));
+        let behind = entries.filter(|entry| is_behind(snapshot, entry.facts) || !sound.contains(&entry.file.number));
         let behind: BTreeSet<&str> = behind.map(|entry| entry.space.as_str()).collect();
         let mut rules = snapshot.edge_rules();
         rules.retain(|space, _| behind.contains(space.as_str()));
-        let mentioned = mentioned(&snapshot, links.as_deref(), rules.values())?;
-        let scratch = self.scratch(&snapshot);
+        let mentioned = mentioned(snapshot, links, rules.values())?;
+        let scratch = self.scratch(snapshot);
         for (space, rules) in &rules {
             let mentioned = mentioned.as_ref();
             let (unfinished, memory) = (&Forgotten, scratch.memory());
-            let task = Task { snapshot: &snapshot, space, rules, follow: true, unfinished, mentioned, memory, control };
+            let task = Task { snapshot, space, rules, follow: true, unfinished, mentioned, memory, control };
             let kinds = task.build()?.into_iter().map(|(data, _)| data).collect();
             projected.push(Projected::Edges(kinds));
         }
-        projected.splice(..0, links.map(Projected::Links));
-        if projected.is_empty() {
-            return Ok(());
-        }
-        self.commit_projections(&snapshot, &projected)
+        Ok(projected)
     }
 
     /// Builds the similarity edges of a space, in place of those that it has, and tells of each kind of pairs that it has;

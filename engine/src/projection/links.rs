@@ -3,7 +3,9 @@
 use crate::error::Damage;
 use crate::projection::{Opened, RelationList, relations};
 use crate::segment::Strings;
-use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
+use crate::storage::{FileName, VerifiedFile};
+use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished};
+use hedgerow_format::manifest::ProjectionEntry;
 use hedgerow_format::projection::{
     LinkEntityRow, LinkLeadRow, LinkWordRow, LinkWords, links_findings, validate_link_entities, validate_link_lists,
 };
@@ -122,6 +124,24 @@ impl Links {
     #[must_use]
     pub fn new(opened: Opened) -> Self {
         Self(opened)
+    }
+
+    /// The projection that is about to be written, before it is.
+    ///
+    /// # Errors
+    /// [`Damage`] where it is too much for one file.
+    pub fn in_memory(data: &LinksData) -> Result<Self, Damage> {
+        let identity = FileIdentity { kind: FileKind::Links, store: [0; 16], number: 0, random: 0 };
+        let name = FileName::Numbered { kind: FileKind::Links, number: 0, random: 0 };
+        let (finished, mut bytes) = build_links(Vec::new(), identity, data).map_err(|error| {
+            let (expected, found) = ("links that fit into a file".into(), error.to_string());
+            Damage { file: name.to_string(), source: FormatError::Value { what: "the links", expected, found } }
+        })?;
+        if let Some(header) = bytes.get_mut(..finished.header.len()) {
+            header.copy_from_slice(&finished.header);
+        }
+        let entry = ProjectionEntry { chunks_end: data.chunks_end, ..ProjectionEntry::default() };
+        Ok(Self(Opened::new(VerifiedFile::in_memory(name, FileKind::Links, bytes)?, entry)))
     }
 
     /// All entities, ascending by key.

@@ -32,7 +32,11 @@ impl Opened {
     pub fn open(disk: &dyn Vfs, store: [u8; 16], entry: &ProjectionEntry) -> Result<Self, FileFault> {
         let kind = FileKind::from_number(entry.kind).unwrap_or(FileKind::Links);
         let file = VerifiedFile::open(disk, kind, store, &entry.file)?;
-        Ok(Self { file, entry: entry.clone(), sound: OnceLock::new() })
+        Ok(Self::new(file, entry.clone()))
+    }
+
+    fn new(file: VerifiedFile, entry: ProjectionEntry) -> Self {
+        Self { file, entry, sound: OnceLock::new() }
     }
 
     /// The file.

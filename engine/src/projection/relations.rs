@@ -196,7 +196,9 @@ pub(super) fn write<W: Write>(file: &mut FileBuilder<W>, relations: &RelationLis
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
     }
     let mut rows = Vec::with_capacity(predicates.len() * LinkPredicateRow::SIZE);
-    predicates.iter().for_each(|name| LinkPredicateRow { name: *name }.encode(&mut rows));
+    for name in predicates {
+        LinkPredicateRow { name: *name }.encode(&mut rows);
+    }
     file.section(SectionKind::LinkPredicates, &rows)?;
     let labelled = predicates.len() > 1;
     Columns::of(edges, entities, labelled, |edge| (edge.subject, edge.object)).write(file, OUT)?;

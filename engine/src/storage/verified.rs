@@ -64,6 +64,16 @@ impl VerifiedFile {
         Ok(Self { name, mapping, layout, checked })
     }
 
+    /// A file that was just made and lies in memory alone.
+    ///
+    /// # Errors
+    /// [`Damage`] where the bytes are no such file.
+    pub fn in_memory(name: FileName, kind: FileKind, bytes: Vec<u8>) -> Result<Self, Damage> {
+        let layout = Layout::parse(kind, &bytes).map_err(|source| Damage { file: name.to_string(), source })?;
+        let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { name, mapping: Mapping::Heap(bytes), layout, checked })
+    }
+
     /// Which file it is.
     #[must_use]
     pub fn name(&self) -> &FileName {

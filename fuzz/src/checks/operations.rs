@@ -18,6 +18,7 @@ struct Beside {
     maybe: Option<Model>,
     /// Similarity edges were asked for, so that a refresh makes them again.
     edges: bool,
+    communities: bool,
     seed: u64,
 }
 
@@ -26,7 +27,8 @@ struct Beside {
 pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let disk = if input.byte() % 4 == 0 { Disk::windows() } else { Disk::default() };
-    let mut beside = Beside { disk, store: None, model: Model::new(), maybe: None, edges: false, seed: 1 };
+    let mut beside =
+        Beside { disk, store: None, model: Model::new(), maybe: None, edges: false, communities: false, seed: 1 };
     beside.reopen();
     for _ in 0..OPERATIONS_MAX {
         if input.is_empty() {
@@ -58,6 +60,7 @@ impl Beside {
         let step = step(input);
         let store = self.store.as_ref().expect("it is open");
         self.edges |= step == Step::Edges && !self.model.is_empty();
+        self.communities |= step == Step::Communities;
         self.model = live(store, &self.model, &step).unwrap_or_else(|error| panic!("{step:?}: {error}"));
     }
 
@@ -74,7 +77,10 @@ impl Beside {
         self.disk.mend();
         let edges = self.edges || (step == Step::Edges && !model.is_empty());
         match after {
-            Ok(after) => (self.model, self.edges) = (after, edges),
+            Ok(after) => {
+                (self.model, self.edges) = (after, edges);
+                self.communities |= step == Step::Communities;
+            }
             Err(_) => self.maybe = Some(changed(&model, &step)),
         }
         match end % 3 {
@@ -130,7 +136,7 @@ impl Beside {
         // A step that failed may have made edges all the same; those that were acknowledged are not forgotten.
         let edges = !read.edge_rules().is_empty();
         assert!(edges || !self.edges, "edges that were made are gone");
-        assert!(read.community_rules().is_some() || !self.edges, "communities that were found are gone");
+        assert!(read.community_rules().is_some() || !self.communities, "communities that were found are gone");
         compare(&read, &self.model, edges).unwrap_or_else(|difference| panic!("{difference}"));
     }
 }
@@ -157,6 +163,7 @@ fn step(input: &mut Input<'_>) -> Step {
         0 => Step::Refresh,
         1 => Step::Edges,
         2 => Step::Compact,
+        15 => Step::Communities,
         count => Step::Commit((0..=(count % 4)).map(|_| change(input)).collect()),
     }
 }

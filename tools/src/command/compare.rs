@@ -193,7 +193,7 @@ mod tests {
         };
         let passages: Vec<Passage> = keys.iter().map(passage).collect();
         let (question, incomplete, trace) = ("Who?".to_owned(), Vec::new(), Trace::default());
-        Context { question, strategy, tokens: 3 * passages.len(), passages, incomplete, trace }
+        Context { question, strategy, tokens: 3 * passages.len(), reports: Vec::new(), passages, incomplete, trace }
     }
 
     fn printed(answers: &[Context]) -> String {

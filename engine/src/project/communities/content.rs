@@ -46,7 +46,9 @@ impl<'s> Contents<'s> {
             let mut of = vec![NONE; graph.nodes()];
             for (number, placed) in (0..).zip(level) {
                 let members = &tree.members[placed.members.clone()];
-                members.iter().for_each(|member| of[EntitySlot(*member).index()] = number);
+                for member in members {
+                    of[EntitySlot(*member).index()] = number;
+                }
             }
             of
         });

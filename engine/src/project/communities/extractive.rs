@@ -36,12 +36,10 @@ impl Extractive {
             "" => entity.name.clone(),
             kind => format!("{} ({kind})", entity.name),
         });
-        let mut lines = vec![entities.collect::<Vec<_>>().join(", ")];
+        let entities = entities.collect::<Vec<_>>().join(", ");
         let others = community.members.saturating_sub(NAMED);
-        if others > 0 {
-            lines[0].push_str(&format!(" and {others} more"));
-        }
-        lines[0].push('.');
+        let mut lines =
+            vec![if others > 0 { format!("{entities} and {others} more.") } else { format!("{entities}.") }];
         let relations = community.relations.iter().take(RELATED);
         lines.extend(
             relations.map(|relation| format!("{} {} {}.", relation.subject, relation.predicate, relation.object)),

@@ -19,7 +19,7 @@ use crate::project::communities::tree::Tree;
 use crate::project::{Fault, chunks_end};
 use crate::projection::{CommunitiesData, CommunityData, Links};
 use crate::snapshot::Snapshot;
-use crate::writer::{Projected, Store};
+use crate::writer::Store;
 use hedgerow_format::{EntitySlot, Key};
 
 /// What a build of communities came to.
@@ -37,14 +37,31 @@ pub struct CommunitiesBuilt {
     pub failed: Vec<String>,
 }
 
+/// Which communities are to be there, and where their reports may come from.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'w> {
+    pub rules: &'w CommunityRules,
+    /// A generation whose reports are kept where nothing is different that they are made of.
+    pub former: &'w Snapshot,
+    reporting: Reporting<'w>,
+}
+
+impl<'w> Wanted<'w> {
+    /// Without asking what wrote a report: those whose communities are others are drawn from the store.
+    pub(super) fn following(rules: &'w CommunityRules, former: &'w Snapshot, control: &'w dyn Control) -> Self {
+        let reporting = Reporting { summarize: &Extractive, embedder: None, keep_others: true, control };
+        Self { rules, former, reporting }
+    }
+}
+
 impl Store {
-    /// Finds communities of entities and makes a report of each, in place of those that there are; brings links in step first. A report
-    /// is kept where members, relations and chunks that it is made of are the same and `summarize` made it.
+    /// Finds communities of entities and makes a report of each, in place of those that there are; brings all projections in step. A
+    /// report is kept where members, relations and chunks that it is made of are the same and `summarize` made it.
     ///
     /// Memory: about 40 bytes for each pair of entities in a chunk and each relation.
     ///
     /// # Errors
-    /// [`CommitError`]; [`CommitError::Cancelled`] leaves the communities as they were.
+    /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn build_communities(
         &self,
         rules: &CommunityRules,
@@ -52,50 +69,29 @@ impl Store {
         embedder: Option<&dyn Embed>,
         control: &dyn Control,
     ) -> Result<CommunitiesBuilt, CommitError> {
-        self.refresh_links_and_edges(control)?;
-        self.project_communities(
-            &self.snapshot(),
-            rules,
-            Reporting { summarize, embedder, keep_others: false, control },
-        )
+        let reporting = Reporting { summarize, embedder, keep_others: false, control };
+        self.bring_in_step(Some(Wanted { rules, former: &self.snapshot(), reporting }), control)
     }
 
-    /// Brings communities in step with the links, where there are any. What wrote a report is not asked: those whose communities have
-    /// changed are drawn from the store.
-    pub(super) fn refresh_communities(&self, control: &dyn Control) -> Result<(), CommitError> {
-        let snapshot = self.snapshot();
-        let Some(rules) = snapshot.community_rules() else { return Ok(()) };
-        if snapshot.communities().is_some_and(|former| former.entry().facts == snapshot.manifest().facts) {
-            return Ok(());
-        }
-        self.follow_communities(&snapshot, &rules, control)
-    }
-
-    /// Finds the communities that a snapshot of this store or of another one has, with its reports where nothing is different that
-    /// they are made of.
+    /// Finds the communities that a snapshot of another store has, with its reports where nothing is different that they are made of.
     pub(crate) fn follow_communities(
         &self,
         former: &Snapshot,
         rules: &CommunityRules,
         control: &dyn Control,
     ) -> Result<(), CommitError> {
-        let reporting = Reporting { summarize: &Extractive, embedder: None, keep_others: true, control };
-        self.project_communities(former, rules, reporting).map(drop)
+        self.bring_in_step(Some(Wanted::following(rules, former, control)), control).map(drop)
     }
+}
 
-    fn project_communities(
-        &self,
-        former: &Snapshot,
-        rules: &CommunityRules,
-        reporting: Reporting<'_>,
-    ) -> Result<CommunitiesBuilt, CommitError> {
-        let snapshot = self.snapshot();
-        let Some(links) = snapshot.links() else { return Ok(CommunitiesBuilt::default()) };
-        let former = former.communities().map(|former| Former::of(former)).transpose()?.unwrap_or_default();
-        let (data, built) = build(&snapshot, links, rules, (&former, reporting))?;
-        self.commit_projections(&snapshot, &[Projected::Communities(Box::new(data))])?;
-        Ok(built)
-    }
+/// Communities of a snapshot by links of its facts.
+pub(super) fn communities(
+    snapshot: &Snapshot,
+    links: &Links,
+    wanted: Wanted<'_>,
+) -> Result<(CommunitiesData, CommunitiesBuilt), Fault> {
+    let former = wanted.former.communities().map(|former| Former::of(former)).transpose()?.unwrap_or_default();
+    build(snapshot, links, wanted.rules, (&former, wanted.reporting))
 }
 
 fn build(

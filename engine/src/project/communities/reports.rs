@@ -71,12 +71,11 @@ pub(super) fn reports(contents: &Contents<'_>, former: &Former, reporting: Repor
         let hash = contents.hash(*at)?;
         let made = reporting.summarize.model();
         let known = former.by_hash.get(&hash).filter(|report| reporting.keep_others || report.model == made);
-        let result = match known {
-            Some(report) => ((hash, report.clone()), None),
-            None => {
-                let (report, failed) = made_anew(contents, *at, reporting.summarize)?;
-                ((hash, report), Some(failed))
-            }
+        let result = if let Some(report) = known {
+            ((hash, report.clone()), None)
+        } else {
+            let (report, failed) = made_anew(contents, *at, reporting.summarize)?;
+            ((hash, report), Some(failed))
         };
         control.advance(done.fetch_add(1, Ordering::Relaxed) + 1, all.len() as u64);
         Ok(result)

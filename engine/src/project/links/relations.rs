@@ -55,14 +55,13 @@ fn sources<'s>(snapshot: &'s Snapshot, candidates: &Candidates<'_>, position: us
             continue;
         }
         let place = (relation.predicate.offset, relation.predicate.length);
-        let predicate = match rows.get(&place) {
-            Some(row) => *row,
-            None => {
-                labels.push(segment.string(relation.predicate)?);
-                let row = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-                rows.insert(place, row);
-                row
-            }
+        let predicate = if let Some(row) = rows.get(&place) {
+            *row
+        } else {
+            labels.push(segment.string(relation.predicate)?);
+            let row = u32::try_from(labels.len() - 1).unwrap_or(u32::MAX);
+            rows.insert(place, row);
+            row
         };
         edges.extend(sources.map(|source| Related { subject, object, predicate, weight: source.weight }));
     }

@@ -42,7 +42,7 @@ pub(super) struct Held {
     pub value: f32,
 }
 
-impl<'s> Plan<'s, '_> {
+impl Plan<'_, '_> {
     /// The communities that the best chunks speak of, best first, none inside another.
     ///
     /// A community has the mean of the scores of its three best chunks, among the hundred best of all, times how few of all entities are its
@@ -125,7 +125,9 @@ impl<'s> Plan<'s, '_> {
         }
         let most = cosines.values().copied().fold(0.0, f32::max);
         if most > 0.0 {
-            cosines.values_mut().for_each(|cosine| *cosine *= trace.weight / most);
+            for cosine in cosines.values_mut() {
+                *cosine *= trace.weight / most;
+            }
         }
         Ok(cosines)
     }

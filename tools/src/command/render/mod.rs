@@ -343,7 +343,15 @@ mod tests {
 
     fn answer(passages: Vec<Passage>) -> Context {
         let (incomplete, trace) = (Vec::new(), Trace::default());
-        Context { question: "Who?".to_owned(), strategy: "graph", passages, tokens: 960, incomplete, trace }
+        Context {
+            question: "Who?".to_owned(),
+            strategy: "graph",
+            reports: Vec::new(),
+            passages,
+            tokens: 960,
+            incomplete,
+            trace,
+        }
     }
 
     #[test]
