@@ -93,10 +93,13 @@ pub use crate::planted::{Planted, plant};
 pub use crate::project::{CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, UnfinishedEdges};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
-    CommunityDescription, CommunityLine, Comparison, Context, Description, DescriptionLine, Direction, DocumentLine,
-    Dropped, EdgeKind, EdgeRule, EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Found,
-    Legs, LinkTrace, Listing, MentionLine, NameTrace, Node, Passage, PathEdge, Question, Reached, Reason, Recipe,
-    RelationLine, ReportPassage, Returned, Role, Sage, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    Betweenness, CommunityDescription, CommunityLine, Comparison, ComponentLine, Components, Context, DegreeLine,
+    Degrees, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule, EntityEdges,
+    EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Following, Found, FoundPath, FoundPaths,
+    GraphDumped, GraphPart, Legs, LinkTrace, Listing, Measure, MentionLine, NameTrace, NeighbourLine, NeighbourOptions,
+    Neighbours, Node, NodeSet, Passage, PathCost, PathEdge, PathOptions, PlanError, Question, Ranked, RankedKind,
+    Ranking, RankingOptions, Reached, Reason, Recipe, RelationLine, ReportPassage, Returned, Role, Sage, ScoreLine,
+    Selected, SelectedLine, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction,

@@ -83,6 +83,22 @@ impl Session {
         unless_closed(written.and_then(|()| out.flush()))
     }
 
+    /// Writes a result to standard output as it comes; none where its reader has gone away.
+    ///
+    /// # Errors
+    /// When it cannot be written, and those of `write`.
+    pub fn stream<T>(&self, write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<Option<T>, Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = write(&mut out).and_then(|result| {
+            out.flush().map_err(Failure::Output)?;
+            Ok(result)
+        });
+        match written {
+            Err(Failure::Output(error)) => unless_closed(Err(error)).map(|()| None),
+            written => written.map(Some),
+        }
+    }
+
     /// Says something beside the result, on standard error.
     pub fn note(&self, message: impl fmt::Display) {
         // There is no one left to tell that standard error is gone.

@@ -5,7 +5,6 @@ pub mod control;
 /// Similarity edges between vectors, exact and pruned by percentile.
 pub mod edges;
 /// Graphs: how they are read, and algorithms over them.
-#[cfg_attr(not(test), expect(dead_code, reason = "the commands that ask for these come later"))]
 pub mod graph;
 /// Deadlines, memory budgets and cancellation of queries.
 pub mod guard;

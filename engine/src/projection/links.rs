@@ -1,6 +1,7 @@
 //! The links projection: which mentions count, which chunk defines which entity, and how entities are related.
 
 use crate::error::Damage;
+use crate::index::graph::Adjacency;
 use crate::projection::{Opened, RelationList, relations};
 use crate::segment::Strings;
 use crate::storage::{FileName, VerifiedFile};
@@ -229,6 +230,21 @@ impl Links {
     /// [`Damage`].
     pub fn defining(&self, chunk: ChunkId) -> Result<U32s<'_>, Damage> {
         self.row(SectionKind::DefiningOffsets, SectionKind::Defining, chunk.index())
+    }
+
+    /// What joins chunks and entities, by chunk and then by entity: mentions first, then definition links.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn chunks_and_entities(&self) -> Result<[[Adjacency<'_>; 2]; 2], Damage> {
+        let section = |kind| self.file.u32s(kind).map_err(|error| self.file.damage(error));
+        let adjacency =
+            |offsets, targets| Ok::<_, Damage>(Adjacency::new(section(offsets)?, section(targets)?, U32s::default()));
+        let [offsets, targets, offsets_back, targets_back] = MENTION_SECTIONS;
+        let mentions = [adjacency(offsets, targets)?, adjacency(offsets_back, targets_back)?];
+        let [offsets, targets, offsets_back, targets_back] = DEFINITION_SECTIONS;
+        let definitions = [adjacency(offsets_back, targets_back)?, adjacency(offsets, targets)?];
+        Ok([mentions, definitions])
     }
 
     /// Everything that is wrong with its bytes, and the first broken invariant of each group of its sections.

@@ -111,6 +111,17 @@ impl Links {
         Ok([adjacency(OUT)?, adjacency(BACK)?])
     }
 
+    /// The labels of all relations along their direction, and against it, beside [`Self::relations`]; empty where all have the
+    /// first.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn relation_labels(&self) -> Result<[U32s<'_>; 2], Damage> {
+        let section = |kind| self.file.u32s(kind).map_err(|error| self.file.damage(error));
+        let ([_, _, out, _], [_, _, back, _]) = (OUT, BACK);
+        Ok([section(out)?, section(back)?])
+    }
+
     /// A label of relations.
     ///
     /// # Errors

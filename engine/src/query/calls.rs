@@ -5,10 +5,13 @@ use crate::index::guard::QueryLimits;
 use crate::model::Models;
 use crate::query::filter::Filter;
 use crate::query::{
-    Comparison, Context, Description, ExpandOptions, Expansion, Explanation, Found, Listing, Node, Question,
+    Betweenness, Comparison, Components, Context, Degrees, Description, ExpandOptions, Expansion, Explanation,
+    Following, Found, FoundPaths, GraphDumped, GraphPart, Listing, NeighbourOptions, Neighbours, Node, NodeSet,
+    PathOptions, Question, Ranking, RankingOptions, Selected,
 };
 use crate::snapshot::Snapshot;
-use hedgerow_format::ChunkId;
+use hedgerow_format::{ChunkId, Key};
+use std::ops::ControlFlow;
 
 /// Each of them is [`Snapshot::bounded`] with the default limits: no deadline, 4 GiB.
 impl Snapshot {
@@ -128,5 +131,87 @@ impl Snapshot {
     /// [`QueryError`].
     pub fn list_relations(&self, limit: usize) -> Result<Listing, QueryError> {
         self.bounded(QueryLimits::default()).list_relations(limit)
+    }
+
+    /// The parts of the graph of relations that hang together, whatever the direction of relations, the `limit` largest with
+    /// `named` names each. Only relations with the given labels count, or all where none is given. Reads every relation once;
+    /// holds about 40 bytes an entity.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn components(&self, predicates: &[String], limit: usize, named: usize) -> Result<Components, QueryError> {
+        self.bounded(QueryLimits::default()).components(predicates, limit, named)
+    }
+
+    /// `PageRank` of entities, and of chunks where options say so: of all, or from seeds, each of which has the same share. A
+    /// community stands for its members, a document for its chunks; chunks count only where a walk goes there. Exact ranks are
+    /// the same for every history that led to the same content, but for the order of chunks with equal ranks; those that were
+    /// pushed differ from them by no more than `residual` tells.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn pagerank(&self, seeds: &[Node], options: &RankingOptions) -> Result<Ranking, QueryError> {
+        self.bounded(QueryLimits::default()).pagerank(seeds, options)
+    }
+
+    /// The shortest paths between two entities along relations, no entity twice. One path by number of relations is searched
+    /// for from both ends; holds 12 bytes an entity.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn paths(&self, from: Key, to: Key, options: &PathOptions) -> Result<FoundPaths, QueryError> {
+        self.bounded(QueryLimits::default()).paths(from, to, options)
+    }
+
+    /// What one entity is related to, the heaviest first; or what several have in common, those first that few are related to.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn neighbours(&self, entities: &[Key], options: &NeighbourOptions) -> Result<Neighbours, QueryError> {
+        self.bounded(QueryLimits::default()).neighbours(entities, options)
+    }
+
+    /// How many relations entities have, and those that have most. Reads every relation once; holds 16 bytes an entity.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn degrees(&self, following: &Following, limit: usize) -> Result<Degrees, QueryError> {
+        self.bounded(QueryLimits::default()).degrees(following, limit)
+    }
+
+    /// How many of the shortest paths between other entities lead through each, counted from at most `sources_max` of them.
+    /// Reads every relation twice for each; holds 520 bytes an entity.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn betweenness(
+        &self,
+        following: &Following,
+        sources_max: usize,
+        limit: usize,
+    ) -> Result<Betweenness, QueryError> {
+        self.bounded(QueryLimits::default()).betweenness(following, sources_max, limit)
+    }
+
+    /// The entities of a set that a text composes of others.
+    ///
+    /// # Errors
+    /// [`QueryError::NotFound`] where the text names what is not there.
+    pub fn select(&self, set: &NodeSet, limit: usize) -> Result<Selected, QueryError> {
+        self.bounded(QueryLimits::default()).select(set, limit)
+    }
+
+    /// Visits every entity and then every relation, or those with the given labels, at most `limit` of them, and their ends.
+    /// Nothing of the graph is held. The visit ends where the visitor breaks it off.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn dump_graph(
+        &self,
+        predicates: &[String],
+        limit: usize,
+        visit: &mut dyn FnMut(GraphPart<'_>) -> ControlFlow<()>,
+    ) -> Result<GraphDumped, QueryError> {
+        self.bounded(QueryLimits::default()).dump_graph(predicates, limit, visit)
     }
 }

@@ -158,7 +158,7 @@ impl Bounded<'_> {
     }
 
     /// What a node is ordered by among equals, which no history shows in: its key and, in a document, its place.
-    fn tie(&self, node: Node) -> Result<(Key, u32), QueryError> {
+    pub(super) fn tie(&self, node: Node) -> Result<(Key, u32), QueryError> {
         Ok(match node {
             Node::Document(id) => (Key::of_document(self.document(id)?.key()?), 0),
             Node::Chunk(id) => {

@@ -1,5 +1,6 @@
 //! Questions, walks and look-ups over one snapshot.
 
+mod analysis;
 mod answer;
 mod ask;
 mod calls;
@@ -17,6 +18,11 @@ mod rank;
 mod search;
 mod verdicts;
 
+pub use analysis::{
+    Betweenness, ComponentLine, Components, DegreeLine, Degrees, Following, FoundPath, FoundPaths, GraphDumped,
+    GraphPart, Measure, NeighbourLine, NeighbourOptions, Neighbours, NodeSet, PathCost, PathOptions, PlanError, Ranked,
+    RankedKind, Ranking, RankingOptions, ScoreLine, Selected, SelectedLine,
+};
 pub use answer::{
     Comparison, Context, Dropped, Legs, LinkTrace, NameTrace, Passage, ReportPassage, Role, Step, TermTrace, Trace,
     VectorTrace,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hedgerow::{Bounded, Direction, EdgeKind, ExpandOptions, Expansion, PathEdge, Reached, Returned};
 
+use crate::command::analysis::directions;
 use crate::command::bounds::Bounds;
 use crate::command::find;
 use crate::command::render::layout::{columns, counted, decimal, plain, width};
@@ -169,14 +170,6 @@ pub fn arrow(edge: &PathEdge) -> String {
 fn edge_kinds() -> impl TypedValueParser<Value = EdgeKind> {
     let names = PossibleValuesParser::new(EdgeKind::ALL.map(EdgeKind::name));
     names.try_map(|name| EdgeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(name))
-}
-
-fn directions() -> impl TypedValueParser<Value = Direction> {
-    PossibleValuesParser::new(["out", "in", "both"]).map(|name| match name.as_str() {
-        "out" => Direction::Out,
-        "in" => Direction::In,
-        _ => Direction::Both,
-    })
 }
 
 fn weight_min(text: &str) -> Result<f32, String> {

@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and what it does.
 
+mod analysis;
 mod answer;
 mod ask;
 mod backup;
@@ -107,6 +108,13 @@ enum Command {
     Answer(answer::Args),
     Compare(compare::Args),
     Expand(expand::Args),
+    Components(analysis::components::Args),
+    Pagerank(analysis::pagerank::Args),
+    Path(analysis::path::Args),
+    Neighbours(analysis::neighbours::Args),
+    Hubs(analysis::hubs::Args),
+    Select(analysis::select::Args),
+    Graph(analysis::graph::Args),
     Explain(explain::Args),
     Show(show::Args),
     Ls(ls::Args),
@@ -138,6 +146,13 @@ impl Command {
             Command::Answer(args) => answer::run(args, session),
             Command::Compare(args) => compare::run(args, session),
             Command::Expand(args) => expand::run(args, session),
+            Command::Components(args) => analysis::components::run(args, session),
+            Command::Pagerank(args) => analysis::pagerank::run(args, session),
+            Command::Path(args) => analysis::path::run(args, session),
+            Command::Neighbours(args) => analysis::neighbours::run(args, session),
+            Command::Hubs(args) => analysis::hubs::run(args, session),
+            Command::Select(args) => analysis::select::run(args, session),
+            Command::Graph(args) => analysis::graph::run(args, session),
             Command::Explain(args) => explain::run(args, session),
             Command::Show(args) => show::run(args, session),
             Command::Ls(args) => ls::run(args, session),
@@ -172,6 +187,13 @@ impl Command {
             | Command::Answer(_)
             | Command::Compare(_)
             | Command::Expand(_)
+            | Command::Components(_)
+            | Command::Pagerank(_)
+            | Command::Path(_)
+            | Command::Neighbours(_)
+            | Command::Hubs(_)
+            | Command::Select(_)
+            | Command::Graph(_)
             | Command::Explain(_)
             | Command::Show(_)
             | Command::Ls(_)
@@ -200,6 +222,13 @@ impl Command {
             Command::Extract(args) => Some(&args.store),
             Command::Compare(args) => Some(&args.asking.store),
             Command::Expand(args) => Some(&args.store),
+            Command::Components(args) => Some(&args.store),
+            Command::Pagerank(args) => Some(&args.store),
+            Command::Path(args) => Some(&args.store),
+            Command::Neighbours(args) => Some(&args.store),
+            Command::Hubs(args) => Some(&args.store),
+            Command::Select(args) => Some(&args.store),
+            Command::Graph(args) => Some(&args.store),
             Command::Explain(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
             Command::Ls(args) => Some(&args.store),

@@ -30,6 +30,8 @@ pub mod rules;
 pub mod sample;
 /// Neighbours, each once.
 pub mod simple;
+/// Graphs as a walk reads them.
+pub mod walkable;
 
 /// The edges of a graph by the node that they leave (CSR), read where they lie. Bytes may be a stranger's: a target that is no
 /// node is passed over by every algorithm.
@@ -65,6 +67,12 @@ impl<'a> Adjacency<'a> {
     #[inline]
     pub fn degree(&self, node: u32) -> usize {
         self.offsets.row(index(node)).len()
+    }
+
+    /// Places of the edges that leave a node among all, for what lies beside them.
+    #[must_use]
+    pub fn row(&self, node: u32) -> Range<usize> {
+        self.offsets.row(index(node))
     }
 
     /// Where the edges that leave a node lead, ascending.

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 const DEPTH_MAX: usize = 64;
 /// Names that a text may have. Each may put what comes before it into another plan, so this bounds how deep a plan is.
 const NAMES_MAX: usize = 256;
+/// Letters of a name that an error shows.
+const FOUND_MAX: usize = 40;
 
 /// How a set of nodes is made, from leaves that the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +111,10 @@ pub struct PlanError {
     pub found: String,
 }
 
-impl Plan<String> {
+/// What a name in a plan stands for: a set, or a test where `true` is given; or what would be right in its place.
+pub type ReadLeaf<'r, L> = &'r dyn Fn(&str, bool) -> Result<L, &'static str>;
+
+impl<L> Plan<L> {
     /// Reads a plan:
     ///
     /// ```text
@@ -123,8 +128,8 @@ impl Plan<String> {
     ///
     /// # Errors
     /// [`PlanError`].
-    pub fn read(text: &str) -> Result<Self, PlanError> {
-        let mut reader = Reader { text, at: 0, names: 0 };
+    pub fn read(text: &str, leaf: ReadLeaf<'_, L>) -> Result<Self, PlanError> {
+        let mut reader = Reader { text, at: 0, names: 0, leaf };
         let plan = reader.plan(0)?;
         match reader.peek() {
             None => Ok(plan),
@@ -133,14 +138,15 @@ impl Plan<String> {
     }
 }
 
-struct Reader<'t> {
+struct Reader<'t, L> {
     text: &'t str,
     at: usize,
     /// Number of names that were read.
     names: usize,
+    leaf: ReadLeaf<'t, L>,
 }
 
-impl Reader<'_> {
+impl<L> Reader<'_, L> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -163,7 +169,7 @@ impl Reader<'_> {
         PlanError { at: self.at, expected, found }
     }
 
-    fn plan(&mut self, depth: usize) -> Result<Plan<String>, PlanError> {
+    fn plan(&mut self, depth: usize) -> Result<Plan<L>, PlanError> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("at most 64 plans within plans"));
         }
@@ -186,11 +192,11 @@ impl Reader<'_> {
         }
     }
 
-    fn terms(&mut self, depth: usize) -> Result<Plan<String>, PlanError> {
+    fn terms(&mut self, depth: usize) -> Result<Plan<L>, PlanError> {
         let mut plan = self.term(depth)?;
         while self.take('&') {
             if self.take('?') {
-                plan = Plan::Test(Box::new(plan), self.name()?);
+                plan = Plan::Test(Box::new(plan), self.name(true)?);
                 continue;
             }
             let other = self.term(depth)?;
@@ -205,15 +211,15 @@ impl Reader<'_> {
         Ok(plan)
     }
 
-    fn term(&mut self, depth: usize) -> Result<Plan<String>, PlanError> {
+    fn term(&mut self, depth: usize) -> Result<Plan<L>, PlanError> {
         if !self.take('(') {
-            return self.name().map(Plan::Set);
+            return self.name(false).map(Plan::Set);
         }
         let plan = self.plan(depth + 1)?;
         if self.take(')') { Ok(plan) } else { Err(self.wrong("one of | \\ & )")) }
     }
 
-    fn name(&mut self) -> Result<String, PlanError> {
+    fn name(&mut self, is_test: bool) -> Result<L, PlanError> {
         if self.names == NAMES_MAX {
             return Err(self.wrong("at most 256 names"));
         }
@@ -230,8 +236,13 @@ impl Reader<'_> {
         if name.is_empty() {
             return Err(self.wrong(if quoted { "a name and \"" } else { "a name or (" }));
         }
+        let leaf = (self.leaf)(&name, is_test).map_err(|expected| PlanError {
+            at: self.at,
+            expected,
+            found: name.chars().take(FOUND_MAX).collect(),
+        })?;
         self.at += name.len() + usize::from(quoted);
-        Ok(name)
+        Ok(leaf)
     }
 }
 
@@ -270,6 +281,10 @@ mod tests {
         fn passes(&self, leaf: &String, node: u32) -> Result<bool, QueryError> {
             Ok(self.of(leaf).contains(node))
         }
+    }
+
+    fn read_plan(text: &str) -> Result<Plan<String>, PlanError> {
+        Plan::read(text, &|name, _| if name == "wrong" { Err("another name") } else { Ok(name.to_owned()) })
     }
 
     fn naive(plan: &Plan<String>, named: &Named) -> BTreeSet<u32> {
@@ -312,7 +327,7 @@ mod tests {
     #[test]
     fn a_text_is_read_by_its_grammar() {
         let set = |name: &str| Plan::Set(name.to_owned());
-        let read = |text| Plan::read(text).unwrap();
+        let read = |text| read_plan(text).unwrap();
         assert_eq!(read(" INC-2209"), set("INC-2209"));
         assert_eq!(read("\"a | (b)\"|c"), Plan::Any(vec![set("a | (b)"), set("c")]));
         assert_eq!(read("a|b&c|d"), Plan::Any(vec![set("a"), Plan::All(vec![set("b"), set("c")]), set("d")]));
@@ -327,16 +342,18 @@ mod tests {
         for (text, at) in
             [("", 0), ("a |", 3), ("a b", 2), ("(a", 2), ("a)", 1), ("?a", 0), ("a & ? ", 6), ("\"a", 1), ("\"\"", 1)]
         {
-            let error = Plan::read(text).unwrap_err();
+            let error = read_plan(text).unwrap_err();
             assert_eq!(error.at, at, "{text}: {error}");
         }
         let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
-        assert_eq!(Plan::read(&nested(64)).unwrap(), Plan::Set("a".to_owned()));
-        assert_eq!(Plan::read(&nested(1_000_000)).unwrap_err().at, 65);
+        assert_eq!(read_plan(&nested(64)).unwrap(), Plan::Set("a".to_owned()));
+        assert_eq!(read_plan(&nested(1_000_000)).unwrap_err().at, 65);
         let chained = |names: usize| vec!["a"; names].join("\\a|a&?a&");
-        assert!(Plan::read(&chained(65)).is_err());
-        Plan::read(&chained(64)).unwrap().nodes(&Named::new(1), &free()).unwrap();
-        let error = Plan::read("a é").unwrap_err().to_string();
+        assert!(read_plan(&chained(65)).is_err());
+        read_plan(&chained(64)).unwrap().nodes(&Named::new(1), &free()).unwrap();
+        let error = read_plan("a | wrong").unwrap_err().to_string();
+        assert_eq!(error, "not a set of nodes, at byte 4: expected another name, found wrong");
+        let error = read_plan("a é").unwrap_err().to_string();
         assert_eq!(error, "not a set of nodes, at byte 2: expected one of | \\ & or the end, found é");
     }
 
@@ -347,7 +364,7 @@ mod tests {
         named.sets[1] = RoaringBitmap::from([1, 2]);
         for (text, asked) in [("a & b & c", "a"), ("a \\ b", "a"), ("(b & a & c) | d", "bad"), ("b & ?c", "b")] {
             named.asked.borrow_mut().clear();
-            Plan::read(text).unwrap().nodes(&named, &free()).unwrap();
+            read_plan(text).unwrap().nodes(&named, &free()).unwrap();
             assert_eq!(named.asked.borrow().concat(), asked);
         }
     }
@@ -358,6 +375,6 @@ mod tests {
         let mut named = Named::new(3);
         named.sets[0] = (0..30).collect();
         named.sets[1] = (20..50).collect();
-        assert!(matches!(Plan::read("a & b").unwrap().nodes(&named, &guard), Err(QueryError::Memory { .. })));
+        assert!(matches!(read_plan("a & b").unwrap().nodes(&named, &guard), Err(QueryError::Memory { .. })));
     }
 }

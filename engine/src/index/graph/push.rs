@@ -1,7 +1,8 @@
 //! Personalised `PageRank` of what lies near some nodes, by pushing what is left forward.
 
 use crate::error::QueryError;
-use crate::index::graph::{Adjacency, Direction, Graph, index, real, strength, top};
+use crate::index::graph::walkable::{Along, Walkable};
+use crate::index::graph::{Direction, Graph, index, real, strength, top};
 use crate::index::guard::{Guard, Pace};
 use std::collections::VecDeque;
 
@@ -82,6 +83,19 @@ pub fn push(
     graph: Graph<'_>,
     seeds: &[(u32, f64)],
     options: &Push,
+    within: (&mut PushScratch, &Guard<'_>),
+) -> Result<Pushed, QueryError> {
+    push_over(&Along { graph, direction: options.direction }, seeds, options, within)
+}
+
+/// The same over any graph, in the direction that it has; only nodes that count are among the best.
+///
+/// # Errors
+/// Those of the guard.
+pub fn push_over(
+    graph: &impl Walkable,
+    seeds: &[(u32, f64)],
+    options: &Push,
     (scratch, guard): (&mut PushScratch, &Guard<'_>),
 ) -> Result<Pushed, QueryError> {
     guard.hold::<[f64; 4]>(graph.nodes())?;
@@ -92,7 +106,6 @@ pub fn push(
     let residual_max = if options.residual_max.is_nan() { 1.0 } else { options.residual_max.max(RESIDUAL_MIN) };
     let mut walk = Walk {
         graph,
-        sides: graph.sides(options.direction),
         options: Push { damping, residual_max, ..*options },
         scratch,
         pace: guard.pace(),
@@ -126,9 +139,8 @@ fn shares(seeds: &[(u32, f64)], nodes: usize) -> Vec<(u32, f64)> {
     shares
 }
 
-struct Walk<'w, 'a> {
-    graph: Graph<'a>,
-    sides: [Adjacency<'a>; 2],
+struct Walk<'w, W> {
+    graph: &'w W,
     options: Push,
     scratch: &'w mut PushScratch,
     pace: Pace<'w>,
@@ -137,14 +149,13 @@ struct Walk<'w, 'a> {
     edges: usize,
 }
 
-impl Walk<'_, '_> {
+impl<W: Walkable> Walk<'_, W> {
     /// Leaves something at a node, which is pushed on once there is enough of it.
     #[inline]
     fn add(&mut self, node: u32, mass: f64) {
         let Some([residual, enough]) = self.scratch.residuals.get_mut(index(node)) else { return };
         if *enough == 0.0 {
-            let degree: usize = self.sides.iter().map(|side| side.degree(node)).sum();
-            *enough = self.options.residual_max * real(degree.max(1));
+            *enough = self.options.residual_max * real(self.graph.degree(node).max(1));
             self.scratch.touched.push(node);
         }
         let before = *residual;
@@ -169,34 +180,22 @@ impl Walk<'_, '_> {
 
     /// Shares out what leaves a node among its edges.
     fn leave(&mut self, node: u32, mass: f64) -> Result<(), QueryError> {
-        let nodes = self.graph.nodes();
-        let weighted = self.options.weighted;
-        let is_node = |target: &u32| index(*target) < nodes;
-        let degree: usize = self.sides.iter().map(|side| side.degree(node)).sum();
+        let (graph, weighted) = (self.graph, self.options.weighted);
+        let degree = graph.degree(node);
         self.pace.steps(1 + degree)?;
         self.edges += degree;
-        let all: f64 = if weighted {
-            let edges = self.graph.edges(self.options.direction, node);
-            edges.filter_map(|(_, weight)| strength(weight, true)).sum()
-        } else {
-            real(self.sides.iter().map(|side| side.targets(node).filter(is_node).count()).sum())
-        };
+        let mut all = 0.0;
+        graph.each(node, |_, weight| all += strength(weight, weighted).unwrap_or_default());
         if all <= 0.0 {
             self.stuck += mass;
             return Ok(());
         }
         let part = mass / all;
-        for side in self.sides {
-            if weighted {
-                for (target, weight) in side.edges(node).filter(|(target, _)| is_node(target)) {
-                    if let Some(strength) = strength(weight, true) {
-                        self.add(target, part * strength);
-                    }
-                }
-            } else {
-                side.targets(node).for_each(|target| self.add(target, part));
+        graph.each(node, |target, weight| {
+            if let Some(strength) = strength(weight, weighted) {
+                self.add(target, part * strength);
             }
-        }
+        });
         Ok(())
     }
 
@@ -206,7 +205,8 @@ impl Walk<'_, '_> {
         let anew = 1.0 - self.options.damping;
         let PushScratch { residuals, scores, touched, .. } = self.scratch;
         let residual: f64 = touched.iter().map(|node| residuals[index(*node)][0]).sum();
-        let scores = touched.iter().map(|node| (*node, scores[index(*node)] + anew * residuals[index(*node)][0]));
+        let counted = touched.iter().filter(|node| self.graph.counts(**node));
+        let scores = counted.map(|node| (*node, scores[index(*node)] + anew * residuals[index(*node)][0]));
         Pushed {
             best: top(scores, self.options.count),
             residual: self.options.damping * residual + self.stuck,
