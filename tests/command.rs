@@ -470,8 +470,8 @@ fn without_permission_it_ends_with_five() {
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
-    let commands = "demo ingest import edges ask compare expand show ls eval rm stats verify compact backup restore repair \
-                    salvage durability";
+    let commands = "demo ingest import edges ask compare expand components pagerank path neighbours hubs select graph \
+                    show ls eval rm stats verify compact backup restore repair salvage durability";
     for command in commands.split_whitespace() {
         let help = run(&[command, "--help"]);
         assert_eq!(help.code, 0);

@@ -2,9 +2,10 @@
 
 use crate::stores::{MODELS, Place, document, put, relations, vector};
 use hedgerow::{
-    Batch, Bounded, Control, Deadline, EdgeRules, ExpandOptions, Filter, Node, QueryError, QueryLimits, Question,
-    Quiet, Store, Target, triple,
+    Batch, Bounded, Control, Deadline, EdgeRules, ExpandOptions, Filter, Following, Key, NeighbourOptions, Node,
+    NodeSet, PathOptions, QueryError, QueryLimits, Question, Quiet, RankingOptions, Store, Target, triple,
 };
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ type Query = (&'static str, fn(&Bounded<'_>) -> Result<String, QueryError>);
 const QUESTION: &str = "Who owns the Bridge of Dover?";
 
 /// One of each kind of query.
-const QUERIES: [Query; 13] = [
+const QUERIES: [Query; 22] = [
     ("ask", |store| Ok(format!("{:?}", store.ask(&Question::new(QUESTION), MODELS)?))),
     ("ask, filtered", |store| {
         let filter = Some(Filter::parse("metadata.row = 3").expect("it is a filter"));
@@ -45,6 +46,41 @@ const QUERIES: [Query; 13] = [
     ("entity", |store| Ok(format!("{:?}", store.describe(store.find("entity:Alice")?, 9)?))),
     ("documents", |store| Ok(format!("{:?}", store.list_documents(9)?))),
     ("entities and relations", |store| Ok(format!("{:?} {:?}", store.list_entities(9)?, store.list_relations(9)?))),
+    ("components", |store| Ok(format!("{:?}", store.components(&[], 9, 3)?))),
+    ("ranks", |store| Ok(format!("{:?}", store.pagerank(&[], &RankingOptions::default())?))),
+    ("ranks from a seed, exact over chunks", |store| {
+        let options = RankingOptions { chunks: true, ..RankingOptions::default() };
+        Ok(format!("{:?}", store.pagerank(&[store.find("entity:Alice")?], &options)?))
+    }),
+    ("ranks from a seed, pushed over chunks", |store| {
+        let options = RankingOptions { chunks: true, residual_max: Some(1e-4), ..RankingOptions::default() };
+        Ok(format!("{:?}", store.pagerank(&[store.find("entity:Alice")?], &options)?))
+    }),
+    ("paths", |store| {
+        let options = PathOptions { count: 3, ..PathOptions::default() };
+        Ok(format!("{:?}", store.paths(entity("Alice"), entity("Carol"), &options)?))
+    }),
+    ("neighbours", |store| {
+        let options = NeighbourOptions::default();
+        let one = store.neighbours(&[entity("Alice")], &options)?;
+        Ok(format!("{one:?} {:?}", store.neighbours(&[entity("Alice"), entity("Carol")], &options)?))
+    }),
+    ("degrees and betweenness", |store| {
+        let following = Following { predicates: vec!["knows".to_owned()], ..Following::default() };
+        Ok(format!("{:?} {:?}", store.degrees(&following, 9)?, store.betweenness(&following, 9, 9)?))
+    }),
+    ("select", |store| {
+        let set = NodeSet::parse("(near:2:Alice | with:Dover | component:Ely) \\ Bridge & ?mentions:1").expect("a set");
+        Ok(format!("{:?}", store.select(&set, 9)?))
+    }),
+    ("dump", |store| {
+        let mut parts = Vec::new();
+        let dumped = store.dump_graph(&["knows".to_owned()], 3, &mut |part| {
+            parts.push(format!("{part:?}"));
+            ControlFlow::Continue(())
+        })?;
+        Ok(format!("{dumped:?} {parts:?}"))
+    }),
     ("stats", |store| Ok(format!("{:?}", store.stats()?))),
     ("explain", |store| {
         let chunk = |name: &str| match store.find(name)? {
@@ -54,6 +90,10 @@ const QUERIES: [Query; 13] = [
         Ok(format!("{:?}", store.explain([chunk("chunk:d3#0")?, chunk("chunk:d4#0")?], "letters")?))
     }),
 ];
+
+fn entity(name: &str) -> Key {
+    Key::of_entity(&name.to_lowercase())
+}
 
 /// A store of a few documents in two segments; the links projection covers one of them only.
 fn filled(place: &Place, count: usize) -> Store {

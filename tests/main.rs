@@ -1,5 +1,6 @@
 //! Every test that crosses a crate's border: what the house asks of the code, and what the store promises its callers.
 
+mod analysis;
 mod backup;
 #[path = "../fuzz/src/checks/mod.rs"]
 mod checks;

@@ -2,10 +2,12 @@
 
 use crate::checks::input::Input;
 use hedgerow::{
-    Direction, EdgeKind, ExpandOptions, Filter, Listing, QueryError, QueryLimits, Question, Recipe, Returned, Snapshot,
-    Strategy,
+    Bounded, Direction, EdgeKind, ExpandOptions, Filter, Following, GraphPart, Key, Listing, NeighbourOptions, Node,
+    NodeSet, PathCost, PathOptions, QueryError, QueryLimits, Question, RankedKind, RankingOptions, Recipe, Returned,
+    Snapshot, Strategy,
 };
 use hedgerow_durability::MODELS;
+use std::ops::ControlFlow;
 
 const WORDS: [&str; 12] = [
     "Who owns",
@@ -25,6 +27,15 @@ const KEYS: [&str; 10] =
     ["Alice", "a", "a#0", "a#1", "chunk:c#1", "entity:ely", "doc:g", "b#0", "entity:Page a", "h#4294967295"];
 const FILTERS: [&str; 5] =
     ["kind = \"text\"", "metadata.year = 1979", "title = \"Page a\"", "key = \"c\" and source = \"c.txt\"", ""];
+
+const SETS: [&str; 6] = [
+    "all & ?degree:1 & ?mentions:1",
+    "near:2:Alice | in:3:Dover",
+    "with:Carol \\ Ely",
+    "component:Bridge & type:person",
+    "(all & ?label:owns) | community:0",
+    "\"out:64:old Bridge\"",
+];
 
 /// Bytes that a question may take.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -51,7 +62,7 @@ pub fn ask(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError>
 
 fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
     let queries = snapshot.bounded(limits());
-    match input.byte() % 8 {
+    match input.byte() % 9 {
         0 | 1 => {
             let question = question(input);
             if input.byte().is_multiple_of(4) {
@@ -88,9 +99,79 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
             queries.list_entities(count)?;
             queries.list_relations(count)?;
         }
+        7 => about_the_graph(&queries, input)?,
         _ => {
             let stats = snapshot.stats()?;
             assert_eq!(stats.incomplete, snapshot.incomplete(), "what is missing is said the same twice");
+        }
+    }
+    Ok(())
+}
+
+/// Asks about the graph of relations as a whole.
+fn about_the_graph(queries: &Bounded<'_>, input: &mut Input<'_>) -> Result<(), QueryError> {
+    let predicates = if input.byte().is_multiple_of(4) { vec!["owns".to_owned()] } else { Vec::new() };
+    let direction = [Direction::Both, Direction::In, Direction::Out][usize::from(input.byte() % 3)];
+    let (following, limit) = (Following { predicates: predicates.clone(), direction }, count(input));
+    let entities: Vec<Key> = (0..2)
+        .filter_map(|_| match queries.find(&node(input)) {
+            Ok(Node::Entity(entity)) => Some(entity),
+            _ => None,
+        })
+        .collect();
+    match input.byte() % 8 {
+        0 => {
+            let found = queries.components(&predicates, limit, count(input))?;
+            assert!(found.largest.len() <= limit && found.alone <= found.components, "no more than asked for");
+        }
+        1 => {
+            let seeds = [node(input), node(input)];
+            let seeds: Vec<Node> = seeds.iter().filter_map(|key| queries.find(key).ok()).collect();
+            let flags = input.byte();
+            let options = RankingOptions {
+                following,
+                chunks: flags & 1 != 0,
+                kind: [RankedKind::All, RankedKind::Entities, RankedKind::Chunks][usize::from(flags >> 4) % 3],
+                damping: number(input).into(),
+                weighted: flags & 2 != 0,
+                residual_max: (flags & 4 != 0).then(|| f64::from(number(input)).max(1e-6)),
+                limit,
+            };
+            let found = queries.pagerank(&seeds, &options)?;
+            assert!(found.ranks.len() <= limit, "no more than asked for");
+            let all: f64 = found.ranks.iter().map(|line| line.score).sum();
+            assert!((0.0..1.000_001).contains(&all), "ranks are shares: {all}");
+        }
+        2 => {
+            let cost = [PathCost::Hops, PathCost::Inverse, PathCost::Weight][usize::from(input.byte() % 3)];
+            let options = PathOptions { following, cost, count: limit.min(9), visited_max: 10_000 };
+            if let [from, to] = entities.as_slice() {
+                assert!(queries.paths(*from, *to, &options)?.paths.len() <= 9, "no more than asked for");
+            }
+        }
+        3 => {
+            let options = NeighbourOptions { following, limit, ..NeighbourOptions::default() };
+            let found = queries.neighbours(&entities, &options)?;
+            assert!(found.neighbours.len() <= limit, "no more than asked for");
+        }
+        4 => assert!(queries.degrees(&following, limit)?.hubs.len() <= limit, "no more than asked for"),
+        5 => drop(queries.betweenness(&following, count(input), limit)?),
+        6 => {
+            let set = match input.byte() {
+                byte if byte < 192 => SETS[usize::from(byte) % SETS.len()].to_owned(),
+                _ => input.text(),
+            };
+            if let Ok(set) = NodeSet::parse(&set) {
+                assert!(queries.select(&set, limit)?.entities.len() <= limit, "no more than asked for");
+            }
+        }
+        _ => {
+            let mut relations = 0;
+            let dumped = queries.dump_graph(&predicates, limit, &mut |part| {
+                relations += u64::from(matches!(part, GraphPart::Relation { .. }));
+                ControlFlow::Continue(())
+            })?;
+            assert_eq!(dumped.relations, relations, "what was dumped is counted");
         }
     }
     Ok(())
