@@ -6,9 +6,13 @@ use crate::stores::{Place, change, document, put};
 use hedgerow::{
     Batch, Direction, Following, GraphPart, Key, Listing, NeighbourOptions, Node, NodeSet, PathCost, PathOptions,
     Quiet, RankedKind, RankingOptions, Snapshot, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, Store,
+    canonical,
 };
+use hedgerow_durability::Disk;
+use rayon::ThreadPoolBuilder;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Subject, label, object, weight.
 type Edge = (String, String, String, f32);
@@ -393,6 +397,45 @@ fn a_walk_over_chunks_that_is_pushed_is_the_exact_one_within_its_residual_and_le
     let behind = place.read().pagerank(&seeds, &options).expect("it can be told");
     assert!(!behind.incomplete.is_empty() && behind.ranks.iter().all(|line| line.key != "chunk:d0#0"));
     assert!(behind.ranks.iter().any(|line| line.key == "chunk:d5#0"));
+}
+
+#[test]
+fn answers_follow_from_what_is_in_a_store_and_not_from_its_history_or_the_number_of_threads() {
+    let place = Place::new();
+    let store = place.open_unmerged();
+    for round in 0..4 {
+        put(&store, &[("a", &format!("Alice met Carol in Dover {round}.")), ("b", "Carol met Fay in Ely.")]);
+        commit(&store, graph(&format!("edges {round}"), &edges(round, 12)));
+    }
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    let told = |snapshot: &Snapshot| {
+        let following = Following::default();
+        let ranks = RankingOptions { weighted: true, limit: 99, ..RankingOptions::default() };
+        let paths = PathOptions { count: 5, ..PathOptions::default() };
+        let near = NodeSet::parse("\"near:2:node 3\" | with:Carol").expect("it is a set");
+        let mut dumped = Vec::new();
+        let mut visit = |part: GraphPart<'_>| {
+            dumped.push(format!("{part:?}"));
+            ControlFlow::Continue(())
+        };
+        snapshot.dump_graph(&[], 9, &mut visit).expect("it can be told");
+        let answers = [
+            format!("{:?}", snapshot.components(&[], 9, 9)),
+            format!("{:?}", snapshot.degrees(&following, 99)),
+            format!("{:?}", snapshot.betweenness(&following, 5, 99)),
+            format!("{:?}", snapshot.pagerank(&[Node::Entity(key("node 3"))], &ranks)),
+            format!("{:?}", snapshot.paths(key("node 3"), key("node 5"), &paths)),
+            format!("{:?}", snapshot.neighbours(&[key("node 3"), key("node 5")], &NeighbourOptions::default())),
+            format!("{:?}", snapshot.select(&near, 99)),
+        ];
+        assert!(answers.iter().all(|answer| answer.starts_with("Ok(") && !answer.contains("behind")), "{answers:?}");
+        (answers, dumped)
+    };
+    let expected = told(&place.read());
+    let copy = canonical(&place.read(), Arc::new(Disk::default()), &Quiet).expect("it can be copied");
+    assert_eq!(told(&copy.snapshot()), expected);
+    let alone = ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    assert_eq!(alone.install(|| told(&place.read())), expected);
 }
 
 #[test]

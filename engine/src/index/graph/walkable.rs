@@ -65,15 +65,17 @@ impl Copied {
     /// # Errors
     /// Those of the guard.
     pub fn new(rows: &impl Walkable, guard: &Guard<'_>) -> Result<Self, QueryError> {
-        let (nodes, mut pace, mut edges) = (rows.nodes(), guard.pace(), 0_usize);
+        let (nodes, mut pace, mut edges, mut most) = (rows.nodes(), guard.pace(), 0_usize, 0);
         for node in 0..number(nodes) {
             pace.step()?;
             edges = edges.saturating_add(rows.degree(node));
+            most = rows.degree(node).max(most);
         }
         // Rows of a stranger may overlap, so that there are more edges than bytes.
-        guard.hold::<[u32; 2]>(edges)?;
+        guard.hold::<[u32; 2]>(edges.saturating_add(most))?;
         guard.hold::<u32>(nodes + 1)?;
-        let mut copied = Self::default();
+        let of = |count: usize| Vec::with_capacity(count.saturating_mul(size_of::<u32>()));
+        let mut copied = Self { offsets: of(nodes + 1), targets: of(edges), weights: of(edges) };
         copied.offsets.extend(0_u32.to_le_bytes());
         let (mut row, mut count) = (Vec::new(), 0_u32);
         for node in 0..number(nodes) {

@@ -79,10 +79,14 @@ fn human(out: &mut dyn Write, found: &Neighbours, in_common: bool) -> io::Result
     } else {
         writeln!(out, "{count}")?;
     }
-    let says = if in_common { "says" } else { "weight" };
-    let mut table = Table::new(&[(says, Side::Right), ("entity", Side::Left), ("by", Side::Left)]);
+    let (says, entity) = (("says", Side::Right), ("entity", Side::Left));
+    let heading: &[_] =
+        if in_common { &[says, entity] } else { &[("weight", Side::Right), entity, ("by", Side::Left)] };
+    let mut table = Table::new(heading);
     for line in &found.neighbours {
-        table.add([decimal(line.score, 3), line.entity.clone(), line.labels.join(", ")]);
+        let mut cells = vec![decimal(line.score, 3), line.entity.clone()];
+        cells.extend((!in_common).then(|| line.labels.join(", ")));
+        table.add(cells);
     }
     table.print(out, 0)
 }
