@@ -249,7 +249,7 @@ fn npy(descr: &str, rows: &[u64]) -> Vec<u8> {
     shaped(descr, &format!("{}, 2", rows.len() / 2), rows)
 }
 
-fn shaped(descr: &str, shape: &str, numbers: &[u64]) -> Vec<u8> {
+pub fn shaped(descr: &str, shape: &str, numbers: &[u64]) -> Vec<u8> {
     let size = usize::from(descr.as_bytes()[2] - b'0');
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
     let length = u16::try_from(header.len()).expect("it is short").to_le_bytes();

@@ -1,11 +1,13 @@
 //! Walks over relations: the cases of another graph store, and random graphs against a plain search.
 
+use crate::command::{Folder, command, told};
+use crate::edge_lists::shaped;
 use crate::stores::{Numbers, Place, entities, relations};
 use hedgerow::{
-    Batch, Direction, EdgeKind, ExpandOptions, Expansion, Node, Quiet, Returned, Snapshot, StagedDocument, StagedEnd,
-    StagedEntity, StagedRelation, Store,
+    Batch, Direction, EdgeKind, ExpandOptions, Expansion, Key, Node, QueryLimits, Quiet, Returned, Snapshot,
+    StagedDocument, StagedEnd, StagedEntity, StagedRelation, Store,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A vertex of these graphs as an entity: one letter alone might be an article.
@@ -304,4 +306,91 @@ fn a_hub_is_reached_but_not_walked_through_and_counts_for_less() {
     let order: Vec<&str> = weighed.nodes.iter().map(|node| node.key.as_str()).collect();
     assert_eq!(order, ["entity:node start", "entity:node quiet", "entity:node hub"]);
     assert!(weighed.nodes[2].score < 0.2 && weighed.nodes[1].score > 0.7, "{:?}", weighed.nodes);
+}
+
+#[test]
+fn counts_alone_are_those_of_walks_that_remember_their_paths() {
+    let mut numbers = Numbers(5);
+    let place = Place::new();
+    let store = place.open();
+    let all: Edges = (0..3).flat_map(|_| random(&mut numbers)).collect();
+    commit(&store, &all);
+    let behind = place.read();
+    assert!(behind.bounded(QueryLimits::default()).reach().expect("it can be read").is_none());
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    let snapshot = place.read();
+    let bounded = snapshot.bounded(QueryLimits::default());
+    let mut reach = bounded.reach().expect("it can be read").expect("links are in step");
+    assert_eq!(reach.edges(), merged(&all).len());
+    assert_eq!(reach.nodes(), entities(&snapshot).len());
+    let vertices: BTreeSet<&str> = all.iter().flat_map(|edge| [edge.0.as_str(), edge.2.as_str()]).collect();
+    let vertices: Vec<&str> = vertices.into_iter().collect();
+    for seeds in [&vertices[..1], &vertices[1..3], &[vertices[2], vertices[2]], &[]] {
+        for direction in [Direction::Out, Direction::In, Direction::Both] {
+            for hops in [0, 1, 2, 5, usize::MAX] {
+                let walked = |snapshot: &Snapshot, fan_out, returned| {
+                    let options = ExpandOptions { direction, hops, fan_out, returned, ..whole() };
+                    expand(snapshot, seeds, options).reached
+                };
+                let counts = walked(&snapshot, usize::MAX, Returned::Counts);
+                // Neither of these takes the same way.
+                assert_eq!(walked(&snapshot, usize::MAX, Returned::Nodes), counts);
+                assert_eq!(walked(&snapshot, 1_000_000, Returned::Counts), counts);
+                assert_eq!(walked(&behind, usize::MAX, Returned::Counts), counts);
+                let keys: Vec<Key> = seeds.iter().map(|seed| end(seed).key).collect();
+                assert_eq!(reach.count(&keys, direction, hops).expect("it can be walked"), Some(counts));
+            }
+        }
+    }
+    let lone = end("nowhere").key;
+    assert_eq!(reach.count(&[lone], Direction::Both, 1).expect("it can be walked"), None);
+    let options = ExpandOptions { returned: Returned::Counts, hops: 2, ..whole() };
+    let options = ExpandOptions { edges: vec![EdgeKind::Relations], ..options };
+    let found = snapshot.expand(&[Node::Entity(lone)], &options).expect("it can be walked");
+    assert_eq!(found.reached, [1, 0]);
+}
+
+#[test]
+fn the_bench_of_hops_counts_what_a_plain_search_finds_in_one_segment_and_in_several() {
+    let folder = Folder::new();
+    let mut numbers = Numbers(8);
+    let edges: Vec<[u64; 2]> = (0..90).map(|_| [(); 2].map(|()| numbers.below(60) as u64)).collect();
+    let seeds: Vec<u64> = (0..70).step_by(7).chain([4_000_000]).collect();
+    let within = |seed: u64, hops: usize| {
+        let mut found = BTreeSet::from([seed]);
+        for _ in 0..hops {
+            let next = edges.iter().filter(|edge| edge.iter().any(|end| found.contains(end)));
+            found = next.flatten().copied().chain(found.iter().copied()).collect();
+        }
+        u32::try_from(found.len()).expect("they are few")
+    };
+    let matrix = folder.write("edges.npy", shaped("<u4", "90, 2", edges.as_flattened()));
+    let flat = folder.write("seeds.npy", shaped("<i8", &format!("{},", seeds.len()), &seeds));
+    let column = folder.write("column.npy", shaped("<u4", &format!("{}, 1", seeds.len()), &seeds));
+    let kept = folder.store();
+    for more in [&["--segments", "3"] as &[&str], &["--keep", &kept], &["--store", &kept]] {
+        let from =
+            if more[0] == "--store" { vec!["--seeds", &column] } else { vec!["--edges", &matrix, "--seeds", &flat] };
+        let told = told(&[&["bench", "khop", "--hops", "1,2,4"], &from[..], more].concat());
+        let distinct: BTreeSet<&[u64; 2]> = edges.iter().collect();
+        let nodes: BTreeSet<&u64> = edges.iter().flatten().collect();
+        let alone = seeds.iter().filter(|seed| !nodes.contains(seed)).count();
+        let counts = ["nodes", "edges", "seeds", "seeds_alone"].map(|name| &told[name]);
+        assert_eq!(counts, [&json!(nodes.len()), &json!(distinct.len()), &json!(11), &json!(alone)], "{told}");
+        for hops in [1, 2, 4] {
+            let sum: u32 = seeds.iter().map(|seed| within(*seed, hops)).sum();
+            let reached = told[format!("hop{hops}_reached")].as_f64().expect("it is a number");
+            assert!((reached - f64::from(sum) / 11.0).abs() < 1e-9, "{hops}: {told}");
+            for name in ["ms", "mean_ms", "edges_per_s"] {
+                assert!(told[format!("hop{hops}_{name}")].as_f64() > Some(0.0), "{told}");
+            }
+        }
+        for name in ["disk_mb", "bytes_per_edge_direction", "open_ms", "first_ms"] {
+            assert!(told[name].as_f64() > Some(0.0), "{told}");
+        }
+        assert_eq!(told["load_s"].is_null(), more[0] == "--store");
+    }
+    let human = command().args(["bench", "khop", "--hops", "1", "--store", &kept, "--seeds", &flat]).output();
+    let human = String::from_utf8(human.expect("the command starts").stdout).expect("it is text");
+    assert!(human.contains("1 hop ") && human.contains("million edges/s"), "{human}");
 }

@@ -98,8 +98,8 @@ pub use crate::query::{
     EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Following, Found, FoundPath, FoundPaths,
     GraphDumped, GraphPart, Legs, LinkTrace, Listing, Measure, MentionLine, NameTrace, NeighbourLine, NeighbourOptions,
     Neighbours, Node, NodeSet, Passage, PathCost, PathEdge, PathOptions, PlanError, Question, Ranked, RankedKind,
-    Ranking, RankingOptions, Reached, Reason, Recipe, RelationLine, ReportPassage, Returned, Role, Sage, ScoreLine,
-    Selected, SelectedLine, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    Ranking, RankingOptions, Reach, Reached, Reason, Recipe, RelationLine, ReportPassage, Returned, Role, Sage,
+    ScoreLine, Selected, SelectedLine, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction,

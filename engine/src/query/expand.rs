@@ -145,6 +145,9 @@ impl Bounded<'_> {
     /// [`QueryError`].
     pub fn expand(&self, seeds: &[Node], options: &ExpandOptions) -> Result<Expansion, QueryError> {
         self.guard.scope(|| {
+            if let Some(reached) = self.counted(seeds, options)? {
+                return Ok(Expansion { reached, incomplete: self.incomplete(), ..Expansion::default() });
+            }
             let mut walk = Walk::new(self, options)?;
             let mut frontier = walk.start(seeds)?;
             for hop in 1..=options.hops {

@@ -15,6 +15,7 @@ mod listed;
 mod names;
 mod node;
 mod rank;
+mod reach;
 mod search;
 mod verdicts;
 
@@ -37,5 +38,6 @@ pub use expand::{ExpandOptions, Expansion, PathEdge, Reached, Returned};
 pub use explain::{EdgeRule, Explanation, Reason};
 pub use graph::{Direction, EdgeKind};
 pub use node::Node;
+pub use reach::Reach;
 pub use search::Found;
 pub use verdicts::Verdict;

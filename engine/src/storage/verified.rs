@@ -151,7 +151,7 @@ impl VerifiedFile {
         self.layout.sections().iter().map(|section| section.kind)
     }
 
-    /// Checks every byte of the file.
+    /// Checks every byte of the file; sections need no check of their own afterwards.
     ///
     /// # Errors
     /// The first that is wrong.
@@ -159,7 +159,9 @@ impl VerifiedFile {
         if planted(Planted::ChecksumIgnored) {
             return Ok(());
         }
-        self.layout.check_all(&self.mapping).map_err(|error| self.damage(error))
+        self.layout.check_all(&self.mapping).map_err(|error| self.damage(error))?;
+        self.checked.iter().for_each(|checked| checked.store(true, Ordering::Release));
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hedgerow bench`: how fast the store is on this machine, on the user's own data.
 
+mod khop;
 pub mod peak;
 mod synthetic;
 
@@ -32,6 +33,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Edges(EdgeArgs),
+    Khop(khop::Args),
 }
 
 /// Build the similarity edges of some vectors, and follow a change of them
@@ -76,7 +78,10 @@ struct EdgeArgs {
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
-    let What::Edges(args) = &args.what;
+    let args = match &args.what {
+        What::Edges(args) => args,
+        What::Khop(args) => return khop::run(args, session),
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build();
     let pool = pool.map_err(|error| Failure::Usage(format!("--threads {}: {error}", args.threads)))?;
     let folder = Scratch::new()?;

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
 use crate::command::import::edges::EdgesTally;
+pub use crate::command::import::edges::numbered_graph;
 use crate::command::import::overlay::{Kind, Overlay, OverlayTally};
 use crate::command::import::vectors::VectorFiles;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};

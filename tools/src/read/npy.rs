@@ -74,7 +74,7 @@ impl<R: Read> Matrix<R> {
             found: shown(&fault.found),
         };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-        let (number, rows, columns) = parse_header(&header, FLOATS, Number::of).map_err(form)?;
+        let (number, rows, columns) = parse_header(&header, FLOATS, Number::of).and_then(two).map_err(form)?;
         check_length(path, before, (rows, columns, number.bytes()), found)?;
         let columns = usize::try_from(columns)
             .ok()
@@ -130,7 +130,7 @@ impl<R: Read> Pairs<R> {
             found: shown(&fault.found),
         };
         let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-        let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).map_err(form)?;
+        let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).and_then(two).map_err(form)?;
         check_length(path, before, (rows, columns, number.bytes), found)?;
         if columns != 2 {
             return Err(form(Fault { expected: "2 columns", found: format!("{columns}") }));
@@ -162,6 +162,31 @@ impl<R: Read> Iterator for Pairs<R> {
             Err(source) => Err(MatrixError::Io { path: self.path.clone(), source }),
         })
     }
+}
+
+/// The integers of a file of one dimension, or of one column, in order.
+///
+/// # Errors
+/// When the file cannot be read, is no such file, or is shorter than its shape.
+pub fn integers(path: &Path) -> Result<Vec<i128>, MatrixError> {
+    let io = |source| MatrixError::Io { path: path.to_owned(), source };
+    let form = |fault: Fault| MatrixError::Form {
+        path: path.to_owned(),
+        expected: fault.expected,
+        found: shown(&fault.found),
+    };
+    let file = File::open(path).map_err(io)?;
+    let found = file.metadata().map_err(io)?.len();
+    let mut file = BufReader::with_capacity(READ_BYTES, file);
+    let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
+    let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).map_err(form)?;
+    if let Some(columns) = columns.filter(|columns| *columns != 1) {
+        return Err(form(Fault { expected: "one column", found: format!("{columns}") }));
+    }
+    check_length(path, before, (rows, 1, number.bytes), found)?;
+    let mut bytes = vec![0; number.size];
+    let one = |_| file.read_exact(&mut bytes).map(|()| number.decode(&bytes)).map_err(io);
+    (0..rows).map(one).collect()
 }
 
 /// Whether a source is as long as its header says: nothing that the header claims is allocated before.
@@ -300,12 +325,13 @@ fn read_header(file: &mut impl Read) -> io::Result<Result<(String, u64), Fault>>
     }
 }
 
-/// Number type, rows and columns of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+/// Number type, rows and columns of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`; no columns
+/// where there is one dimension.
 fn parse_header<N>(
     header: &str,
     expected: &'static str,
     number: impl Fn(&str) -> Option<N>,
-) -> Result<(N, u64, u64), Fault> {
+) -> Result<(N, u64, Option<u64>), Fault> {
     let value = |field: &str| -> &str {
         let after = header.split_once(field).map_or("", |(_, after)| after);
         after.trim_start_matches(['\'', '"']).trim_start().strip_prefix(':').unwrap_or_default().trim_start()
@@ -325,9 +351,16 @@ fn parse_header<N>(
     let sizes: Vec<Option<u64>> =
         shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect();
     match sizes[..] {
-        [Some(rows), Some(columns)] => Ok((number, rows, columns)),
+        [Some(rows), Some(columns)] => Ok((number, rows, Some(columns))),
+        [Some(rows)] => Ok((number, rows, None)),
         _ => Err(Fault { expected: "two dimensions", found: format!("the shape ({shape})") }),
     }
+}
+
+/// Number type, rows and columns of two dimensions.
+fn two<N>((number, rows, columns): (N, u64, Option<u64>)) -> Result<(N, u64, u64), Fault> {
+    let found = || Fault { expected: "two dimensions", found: format!("the shape ({rows},)") };
+    Ok((number, rows, columns.ok_or_else(found)?))
 }
 
 /// The value of an IEEE half-precision float, exactly.

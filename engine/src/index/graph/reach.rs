@@ -20,26 +20,25 @@ pub struct ReachScratch {
     visited: Vec<u64>,
     /// The bits as they were before a hop.
     before: Vec<u64>,
-    /// The nodes that were reached, by hops; then what earlier walks left.
+    /// The nodes that were reached, by hops.
     order: Vec<u32>,
-    reached: usize,
 }
 
 impl ReachScratch {
     /// The nodes that the last walk reached, seeds first, then by hops.
     #[must_use]
     pub fn reached(&self) -> &[u32] {
-        self.order.get(..self.reached).unwrap_or_default()
+        &self.order
     }
 
     fn clear(&mut self, nodes: usize) {
         let words = nodes.div_ceil(BITS);
-        if self.nodes != nodes || self.order.len() != nodes {
-            *self = Self { nodes, visited: vec![0; words], before: vec![0; words], order: vec![0; nodes], reached: 0 };
-        } else if self.reached > words / 4 {
+        if self.nodes != nodes || self.visited.len() != words {
+            (self.nodes, self.visited) = (nodes, vec![0; words]);
+        } else if self.order.len() > words / 4 {
             self.visited.fill(0);
         } else {
-            for node in self.order.iter().take(self.reached) {
+            for node in &self.order {
                 self.visited[index(*node) / BITS] = 0;
             }
         }
@@ -47,7 +46,7 @@ impl ReachScratch {
         if let (Some(last), rest @ 1..) = (self.visited.last_mut(), nodes % BITS) {
             *last = u64::MAX << rest;
         }
-        self.reached = 0;
+        self.order.clear();
     }
 
     /// Marks a node as reached, unless it is already, or is none.
@@ -57,10 +56,7 @@ impl ReachScratch {
         let Some(word) = self.visited.get_mut(index(node) / BITS) else { return };
         if *word & bit == 0 {
             *word |= bit;
-            if let Some(place) = self.order.get_mut(self.reached) {
-                *place = node;
-                self.reached += 1;
-            }
+            self.order.push(node);
         }
     }
 }
@@ -85,19 +81,19 @@ pub fn reach(
     for seed in seeds {
         scratch.reach(*seed);
     }
-    let mut counts = vec![scratch.reached];
+    let mut counts = vec![scratch.order.len()];
     let mut start = 0;
     for _ in 0..hops {
-        let end = scratch.reached;
+        let end = scratch.order.len();
         if is_most(graph, direction, start..end, scratch) {
             against(graph.sides(direction.reversed()), scratch, guard)?;
         } else {
             along(graph.sides(direction), start..end, scratch, guard)?;
         }
-        if scratch.reached == end {
+        if scratch.order.len() == end {
             break;
         }
-        counts.push(scratch.reached - end);
+        counts.push(scratch.order.len() - end);
         start = end;
     }
     Ok(counts)
@@ -136,7 +132,7 @@ fn is_most(graph: Graph<'_>, direction: Direction, last: Range<usize>, scratch: 
 /// Looks from every node that is not reached for an edge that leads there from one that is.
 fn against(sides: [Adjacency<'_>; 2], scratch: &mut ReachScratch, guard: &Guard<'_>) -> Result<(), QueryError> {
     let mut before = std::mem::take(&mut scratch.before);
-    before.copy_from_slice(&scratch.visited);
+    before.clone_from(&scratch.visited);
     // What is beyond the last node leads nowhere.
     if let (Some(last), rest @ 1..) = (before.last_mut(), scratch.nodes % BITS) {
         *last &= !(u64::MAX << rest);

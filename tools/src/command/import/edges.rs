@@ -297,6 +297,26 @@ impl Graph {
     }
 }
 
+/// The graph of a file of pairs of node numbers, whose nodes are called by these.
+///
+/// # Errors
+/// [`Failure`], also where a pair is none of a graph.
+pub fn numbered_graph(path: &Path) -> Result<(Vec<StagedEnd>, Vec<StagedEdge>), Failure> {
+    let Input { file, bytes, .. } = Input::open(path)?;
+    let pairs = Pairs::read(path, BufReader::with_capacity(READ_BYTES, file), bytes)?;
+    let mut edges = Vec::with_capacity(usize::try_from(pairs.row_count()).unwrap_or(0).min(usize::MAX / 16));
+    for (row, pair) in (1_u64..).zip(pairs) {
+        match pair?.map(|number| node(number, None)) {
+            [Ok(subject), Ok(object)] => edges.push(StagedEdge { subject, object, weight: 1.0 }),
+            [Err(reason), _] | [_, Err(reason)] => {
+                return Err(Failure::Usage(format!("{}: row {row}: {reason}", path.display())));
+            }
+        }
+    }
+    let nodes = numbered(&mut edges)?;
+    Ok((nodes, edges))
+}
+
 /// The number of a node that can be named.
 fn node(number: i128, names: Option<&Names>) -> Result<u32, String> {
     let Some(node) = u32::try_from(number).ok().filter(|node| *node < u32::MAX) else {
