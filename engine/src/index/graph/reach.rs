@@ -9,8 +9,9 @@ use std::ops::Range;
 const BITS: usize = 64;
 /// The part of all nodes below which a hop never counts its edges.
 const FEW: usize = 64;
-/// The part of all edges from which on a hop looks from what is not reached.
-const MOST: usize = 4;
+/// Edges that are followed in the time that it takes to look from one node that is not reached. Of 2 to 32, 8 was the quickest, or
+/// as quick as any, for dependencies of 100,000 packages and for a made-up graph of a million nodes with hubs.
+const LOOKED: usize = 8;
 
 /// What walks use one after the other; each clears what the one before touched. Grows to 4 bytes and 2 bits a node.
 #[derive(Debug, Default)]
@@ -20,25 +21,26 @@ pub struct ReachScratch {
     visited: Vec<u64>,
     /// The bits as they were before a hop.
     before: Vec<u64>,
-    /// The nodes that were reached, by hops.
+    /// The nodes that were reached, by hops; then at least one place, and what was there before.
     order: Vec<u32>,
+    reached: usize,
 }
 
 impl ReachScratch {
     /// The nodes that the last walk reached, seeds first, then by hops.
     #[must_use]
     pub fn reached(&self) -> &[u32] {
-        &self.order
+        self.order.get(..self.reached).unwrap_or_default()
     }
 
     fn clear(&mut self, nodes: usize) {
         let words = nodes.div_ceil(BITS);
         if self.nodes != nodes || self.visited.len() != words {
             (self.nodes, self.visited) = (nodes, vec![0; words]);
-        } else if self.order.len() > words / 4 {
+        } else if self.reached > words / 4 {
             self.visited.fill(0);
         } else {
-            for node in &self.order {
+            for node in self.order.iter().take(self.reached) {
                 self.visited[index(*node) / BITS] = 0;
             }
         }
@@ -46,18 +48,36 @@ impl ReachScratch {
         if let (Some(last), rest @ 1..) = (self.visited.last_mut(), nodes % BITS) {
             *last = u64::MAX << rest;
         }
-        self.order.clear();
+        self.reached = 0;
     }
 
-    /// Marks a node as reached, unless it is already, or is none.
+    /// Makes places for so many more nodes, or for all. There are never more places than twice what was reached at most, so that
+    /// a short walk over a large graph touches little memory.
     #[inline]
-    fn reach(&mut self, node: u32) {
-        let bit = 1 << (index(node) % BITS);
-        let Some(word) = self.visited.get_mut(index(node) / BITS) else { return };
-        if *word & bit == 0 {
-            *word |= bit;
-            self.order.push(node);
+    fn reserve(&mut self, count: usize) {
+        // One more than there are nodes, as a node that is there already is written where the next one will be.
+        let most = self.nodes.saturating_add(1);
+        let needed = self.reached.saturating_add(count).saturating_add(1).min(most);
+        if self.order.len() < needed {
+            self.order.resize(needed.max(self.order.len().saturating_mul(2).min(most)), 0);
         }
+    }
+
+    /// Marks nodes as reached which are not yet and are nodes.
+    #[inline]
+    fn reach(&mut self, nodes: impl ExactSizeIterator<Item = u32>) {
+        self.reserve(nodes.len());
+        let (visited, order) = (self.visited.as_mut_slice(), self.order.as_mut_slice());
+        let mut reached = self.reached;
+        for node in nodes {
+            let Some(word) = visited.get_mut(index(node) / BITS) else { continue };
+            let Some(place) = order.get_mut(reached) else { break };
+            // Whether a node is new is a guess that processors often get wrong: there is no branch.
+            *place = node;
+            reached += usize::from(*word >> (index(node) % BITS) & 1 == 0);
+            *word |= 1 << (index(node) % BITS);
+        }
+        self.reached = reached;
     }
 }
 
@@ -78,22 +98,20 @@ pub fn reach(
     guard.hold::<[u64; 2]>(graph.nodes().div_ceil(BITS))?;
     guard.poll()?;
     scratch.clear(graph.nodes());
-    for seed in seeds {
-        scratch.reach(*seed);
-    }
-    let mut counts = vec![scratch.order.len()];
+    scratch.reach(seeds.iter().copied());
+    let mut counts = vec![scratch.reached];
     let mut start = 0;
     for _ in 0..hops {
-        let end = scratch.order.len();
+        let end = scratch.reached;
         if is_most(graph, direction, start..end, scratch) {
             against(graph.sides(direction.reversed()), scratch, guard)?;
         } else {
             along(graph.sides(direction), start..end, scratch, guard)?;
         }
-        if scratch.order.len() == end {
+        if scratch.reached == end {
             break;
         }
-        counts.push(scratch.order.len() - end);
+        counts.push(scratch.reached - end);
         start = end;
     }
     Ok(counts)
@@ -112,7 +130,7 @@ fn along(
         for side in sides {
             let targets = side.targets(node);
             pace.steps(1 + targets.len())?;
-            targets.for_each(|target| scratch.reach(target));
+            scratch.reach(targets);
         }
     }
     Ok(())
@@ -123,10 +141,10 @@ fn is_most(graph: Graph<'_>, direction: Direction, last: Range<usize>, scratch: 
     if last.len() < graph.nodes() / FEW {
         return false;
     }
-    let edges: usize = graph.sides(direction).iter().map(Adjacency::len).sum();
+    let open = graph.nodes().saturating_sub(scratch.reached);
     let last = scratch.order.get(last).unwrap_or_default();
     let last: usize = last.iter().map(|node| graph.degree(direction, *node)).sum();
-    last > edges / MOST
+    last > open.saturating_mul(LOOKED)
 }
 
 /// Looks from every node that is not reached for an edge that leads there from one that is.
@@ -160,7 +178,7 @@ fn look(
                 let mut targets = side.targets(node);
                 pace.steps(1 + targets.len())?;
                 if targets.any(known) {
-                    scratch.reach(node);
+                    scratch.reach([node].into_iter());
                     break;
                 }
             }
@@ -236,7 +254,7 @@ mod tests {
         let mut scratch = ReachScratch::default();
         let whole = reach(sample.graph(), Direction::Both, &[5], 9, (&mut scratch, &free())).unwrap();
         scratch.clear(100);
-        scratch.reach(7);
+        scratch.reach([7].into_iter());
         let stopped = Guard::new(QueryLimits { control: &Stopped, ..QueryLimits::default() });
         assert!(against(sample.graph().sides(Direction::Both), &mut scratch, &stopped).is_err());
         assert_eq!(reach(sample.graph(), Direction::Both, &[5], 9, (&mut scratch, &free())).unwrap(), whole);
