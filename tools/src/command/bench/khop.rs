@@ -107,9 +107,10 @@ fn load(edges: &Path, segments: u8, path: &Path, progress: &Progress) -> Result<
     let mut edges = edges;
     for part in 0..parts {
         // Every part has edges of all nodes.
-        let (own, ends) = match part + 1 == parts {
-            true if parts == 1 => (mem::take(&mut edges), mem::take(&mut nodes)),
-            _ => (edges.iter().skip(part).step_by(parts).copied().collect(), nodes.clone()),
+        let (own, ends) = if parts == 1 {
+            (mem::take(&mut edges), mem::take(&mut nodes))
+        } else {
+            (edges.iter().skip(part).step_by(parts).copied().collect(), nodes.clone())
         };
         let graph = BTreeMap::from([(LABEL.to_owned(), own)]);
         let edge_lists = StagedEdgeList::of_graph(ends, graph).map_err(Failure::Usage)?;
@@ -196,13 +197,12 @@ fn walk(
         let start = Instant::now();
         let found = within(bounded, reach, seed, hops.into())?;
         times.push(milliseconds(start));
-        match found {
-            Some(count) => {
-                reached += count;
-                walked += reach.walked();
-            }
+        if let Some(count) = found {
+            reached += count;
+            walked += reach.walked();
+        } else {
             // It reaches itself.
-            None => (reached, alone) = (reached + 1, alone + 1),
+            (reached, alone) = (reached + 1, alone + 1);
         }
     }
     let total: f64 = times.iter().sum();
