@@ -206,6 +206,12 @@ fn listed(snapshot: &Snapshot) -> Result<(), QueryError> {
         queries.describe(node, usize::MAX)?;
         queries.expand(&[node], &ExpandOptions { hops: 3, ..ExpandOptions::default() })?;
     }
+    let ranks = RankingOptions { chunks: true, ..RankingOptions::default() };
+    queries.pagerank(&[], &ranks)?;
+    queries.components(&[], 9, 9)?;
+    queries.degrees(&Following::default(), 9)?;
+    queries.betweenness(&Following::default(), 9, 9)?;
+    queries.dump_graph(&[], usize::MAX, &mut |_| ControlFlow::Continue(()))?;
     for space in snapshot.spaces()? {
         let mut wanted = vec![0.0; space.dimensions];
         wanted.iter_mut().take(1).for_each(|component| *component = 1.0);
