@@ -1,7 +1,9 @@
 //! Questions about the graph as a whole: against plain searches over its relations, in step and behind.
 
 mod commands;
+mod naive;
 
+use crate::analysis::naive::{Edge, Steps, costs, hops, ranks, steps};
 use crate::stores::{Place, change, document, put};
 use hedgerow::{
     Batch, Direction, Following, GraphPart, Key, Listing, NeighbourOptions, Node, NodeSet, PathCost, PathOptions,
@@ -10,12 +12,9 @@ use hedgerow::{
 };
 use hedgerow_durability::Disk;
 use rayon::ThreadPoolBuilder;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// Subject, label, object, weight.
-type Edge = (String, String, String, f32);
 
 const DIRECTIONS: [Direction; 3] = [Direction::Out, Direction::In, Direction::Both];
 const NODES: u32 = 14;
@@ -73,82 +72,6 @@ fn commit(store: &Store, document: StagedDocument) {
     store.commit(batch).expect("the batch is sound");
 }
 
-/// Steps out of a node: where to and the weight.
-fn steps(edges: &[Edge], direction: Direction) -> BTreeMap<String, Vec<(String, f32)>> {
-    let mut steps: BTreeMap<String, Vec<(String, f32)>> = BTreeMap::new();
-    for (subject, _, object, weight) in edges {
-        steps.entry(subject.clone()).or_default();
-        steps.entry(object.clone()).or_default();
-        if direction != Direction::In {
-            steps.entry(subject.clone()).or_default().push((object.clone(), *weight));
-        }
-        if direction != Direction::Out {
-            steps.entry(object.clone()).or_default().push((subject.clone(), *weight));
-        }
-    }
-    steps
-}
-
-fn hops(steps: &BTreeMap<String, Vec<(String, f32)>>, from: &str) -> BTreeMap<String, usize> {
-    let mut found = BTreeMap::from([(from.to_owned(), 0)]);
-    let mut open = VecDeque::from([from.to_owned()]);
-    while let Some(node) = open.pop_front() {
-        let hop = found[&node];
-        for (target, _) in &steps[&node] {
-            if !found.contains_key(target) {
-                found.insert(target.clone(), hop + 1);
-                open.push_back(target.clone());
-            }
-        }
-    }
-    found
-}
-
-fn costs(steps: &BTreeMap<String, Vec<(String, f32)>>, from: &str, cost: PathCost) -> BTreeMap<String, f64> {
-    let mut found = BTreeMap::from([(from.to_owned(), 0.0)]);
-    for _ in 0..steps.len() {
-        for (node, out) in steps {
-            let Some(before) = found.get(node).copied() else { continue };
-            for (target, weight) in out {
-                let step = match cost {
-                    PathCost::Hops => 1.0,
-                    PathCost::Inverse => 1.0 / f64::from(*weight),
-                    PathCost::Weight => f64::from(*weight),
-                };
-                let known = found.entry(target.clone()).or_insert(f64::INFINITY);
-                *known = known.min(before + step);
-            }
-        }
-    }
-    found
-}
-
-/// Ranks by plain iteration; the walk starts anew at the seed, or anywhere.
-fn ranks(steps: &BTreeMap<String, Vec<(String, f32)>>, seed: Option<&str>, weighted: bool) -> BTreeMap<String, f64> {
-    let share = |node: &str| match seed {
-        Some(seed) => f64::from(u8::from(seed == node)),
-        None => 1.0 / f64::from(u32::try_from(steps.len()).expect("there are few")),
-    };
-    let mut ranks: BTreeMap<String, f64> = steps.keys().map(|node| (node.clone(), share(node))).collect();
-    for _ in 0..400 {
-        let mut next: BTreeMap<String, f64> = steps.keys().map(|node| (node.clone(), 0.15 * share(node))).collect();
-        for (node, out) in steps {
-            let of = |weight: f32| if weighted { f64::from(weight) } else { 1.0 };
-            let all: f64 = out.iter().map(|(_, weight)| of(*weight)).sum();
-            for (target, weight) in out {
-                *next.get_mut(target).expect("it is a node") += 0.85 * ranks[node] * of(*weight) / all;
-            }
-            if out.is_empty() {
-                for (other, rank) in &mut next {
-                    *rank += 0.85 * ranks[node] * share(other);
-                }
-            }
-        }
-        ranks = next;
-    }
-    ranks
-}
-
 fn check(snapshot: &Snapshot, all: &[Edge], predicates: &[String]) {
     let wanted = |edge: &&Edge| predicates.is_empty() || predicates.contains(&edge.1);
     let edges: Vec<Edge> = all.iter().filter(wanted).cloned().collect();
@@ -174,7 +97,7 @@ fn check(snapshot: &Snapshot, all: &[Edge], predicates: &[String]) {
     }
 }
 
-fn parts(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, predicates: &[String]) {
+fn parts(snapshot: &Snapshot, steps: &Steps, predicates: &[String]) {
     let components: BTreeSet<Vec<String>> =
         steps.keys().map(|node| hops(steps, node).into_keys().collect::<Vec<_>>()).collect();
     let found = snapshot.components(predicates, 99, 99).expect("it can be told");
@@ -190,7 +113,7 @@ fn parts(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, pred
     assert_eq!(found.alone, components.iter().filter(|nodes| nodes.len() == 1).count() as u64);
 }
 
-fn degrees(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, following: &Following) {
+fn degrees(snapshot: &Snapshot, steps: &Steps, following: &Following) {
     let found = snapshot.degrees(following, 99).expect("it can be told");
     let told: BTreeMap<String, u64> = found.hubs.iter().map(|line| (line.entity.clone(), line.degree)).collect();
     let expected: BTreeMap<String, u64> = steps.iter().map(|(node, out)| (node.clone(), out.len() as u64)).collect();
@@ -199,7 +122,7 @@ fn degrees(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, fo
     assert_eq!(Some(&found.max), expected.values().max());
 }
 
-fn betweenness(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, following: &Following) {
+fn betweenness(snapshot: &Snapshot, steps: &Steps, following: &Following) {
     let simple: BTreeMap<&String, BTreeSet<&String>> =
         steps.iter().map(|(node, out)| (node, out.iter().map(|(target, _)| target).collect())).collect();
     // Hops and the number of shortest paths between all pairs.
@@ -242,7 +165,7 @@ fn betweenness(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>
     }
 }
 
-fn ranked(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, following: &Following) {
+fn ranked(snapshot: &Snapshot, steps: &Steps, following: &Following) {
     for (seed, weighted) in [(None, false), (None, true), (Some("node 3"), false), (Some("node 3"), true)] {
         let expected = ranks(steps, seed, weighted);
         let options = RankingOptions { following: following.clone(), weighted, limit: 99, ..RankingOptions::default() };
@@ -263,7 +186,7 @@ fn ranked(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, fol
 }
 
 /// Neighbours of one and of two, and sets of what is near.
-fn around(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, following: &Following) {
+fn around(snapshot: &Snapshot, steps: &Steps, following: &Following) {
     let options = NeighbourOptions { following: following.clone(), limit: 99, ..NeighbourOptions::default() };
     let of = |node: &str| {
         let mut sums: BTreeMap<String, f64> = BTreeMap::new();
@@ -297,7 +220,7 @@ fn around(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, fol
     }
 }
 
-fn routes(snapshot: &Snapshot, steps: &BTreeMap<String, Vec<(String, f32)>>, following: &Following, cost: PathCost) {
+fn routes(snapshot: &Snapshot, steps: &Steps, following: &Following, cost: PathCost) {
     let options = PathOptions { following: following.clone(), cost, count: 4, ..PathOptions::default() };
     for (from, to) in [("node 3", "node 5"), ("node 0", "node 8"), ("node 2", "node 2")] {
         if !steps.contains_key(from) || !steps.contains_key(to) {
