@@ -6,9 +6,9 @@ mod naive;
 use crate::analysis::naive::{Edge, Steps, costs, hops, ranks, steps};
 use crate::stores::{Place, change, document, put};
 use hedgerow::{
-    Batch, Direction, Following, GraphPart, Key, Listing, NeighbourOptions, Node, NodeSet, PathCost, PathOptions,
-    Quiet, RankedKind, RankingOptions, Snapshot, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, Store,
-    canonical,
+    Batch, CommunityRules, Direction, Extractive, Following, GraphPart, Key, Listing, NeighbourOptions, Node, NodeSet,
+    PathCost, PathOptions, Quiet, RankedKind, RankingOptions, Snapshot, StagedDocument, StagedEdge, StagedEdgeList,
+    StagedEnd, Store, canonical,
 };
 use hedgerow_durability::Disk;
 use rayon::ThreadPoolBuilder;
@@ -437,6 +437,31 @@ fn sets_are_composed_of_names_and_tests() {
     assert!(matches!(missing, Err(hedgerow::QueryError::NotFound { .. })), "{missing:?}");
     for text in ["near:x:Alice", "near:99:Alice", "all & ?knows", "all & ?degree:many", "(all"] {
         assert!(NodeSet::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_community_is_a_set_and_a_seed_that_stands_for_its_members() {
+    let place = Place::new();
+    let store = place.open();
+    commit(&store, graph("first", &edges(5, 24)));
+    store.refresh(&Quiet).expect("the store can be brought in step");
+    let rules = CommunityRules { members_max: 4, ..CommunityRules::default() };
+    store.build_communities(&rules, &Extractive, None, &Quiet).expect("communities can be found");
+    let snapshot = place.read();
+    let Listing::Communities(lines) = snapshot.list_communities(None, 99).expect("it can be told") else {
+        panic!("communities are listed as communities");
+    };
+    assert!(lines.len() > 1);
+    for line in lines {
+        let set = NodeSet::parse(&format!("community:{}", line.id)).expect("it is a set");
+        let selected = snapshot.select(&set, 99).expect("it can be told");
+        assert_eq!(selected.count, line.members);
+        let names: BTreeSet<&str> = selected.entities.iter().map(|line| line.entity.as_str()).collect();
+        let seed = snapshot.find(&format!("community:{}", line.id)).expect("it is there");
+        let options = RankingOptions { damping: 0.0, limit: 99, ..RankingOptions::default() };
+        let found = snapshot.pagerank(&[seed], &options).expect("it can be told");
+        assert_eq!(found.ranks.iter().map(|line| &line.key[7..]).collect::<BTreeSet<_>>(), names);
     }
 }
 
