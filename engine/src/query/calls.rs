@@ -144,9 +144,9 @@ impl Snapshot {
     }
 
     /// `PageRank` of entities, and of chunks where options say so: of all, or from seeds, each of which has the same share. A
-    /// community stands for its members, a document for its chunks; chunks count only where a walk goes there. Exact ranks are
-    /// the same for every history that led to the same content, but for the order of chunks with equal ranks; those that were
-    /// pushed differ from them by no more than `residual` tells.
+    /// community stands for its members, a document for its chunks; chunks count only where a walk goes there. Over entities
+    /// alone ranks are the same for every history that led to the same content; over chunks, whose ids follow from history,
+    /// exact ones may differ in their last digits, and pushed ones by as much as `residual` tells.
     ///
     /// # Errors
     /// [`QueryError`].
