@@ -390,6 +390,9 @@ fn the_bench_of_hops_counts_what_a_plain_search_finds_in_one_segment_and_in_seve
         }
         assert_eq!(told["load_s"].is_null(), more[0] == "--store");
     }
+    let again = command().args(["bench", "khop", "--edges", &matrix, "--keep", &kept, "--seeds", &flat]).output();
+    let again = String::from_utf8(again.expect("the command starts").stderr).expect("it is text");
+    assert!(again.contains("expected a new folder"), "{again}");
     let human = command().args(["bench", "khop", "--hops", "1", "--store", &kept, "--seeds", &flat]).output();
     let human = String::from_utf8(human.expect("the command starts").stdout).expect("it is text");
     assert!(human.contains("1 hop ") && human.contains("million edges/s"), "{human}");

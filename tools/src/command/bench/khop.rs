@@ -79,13 +79,11 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let measured = match (&args.store, &args.edges) {
         (Some(store), _) => measure(args, store, session)?,
         (None, Some(edges)) => {
-            let scratch = if args.keep.is_none() { Some(Scratch::new()?) } else { None };
-            let folder = scratch.as_ref().map(|scratch| scratch.0.join("store"));
-            let store = folder.as_deref().or(args.keep.as_deref()).unwrap_or(Path::new(""));
+            let (store, _scratch) = place(args.keep.as_deref())?;
             let start = Instant::now();
-            load(edges, args.segments, store, &session.progress("importing edges"))?;
+            load(edges, args.segments, &store, &session.progress("importing edges"))?;
             let load_s = Some(start.elapsed().as_secs_f64());
-            Measured { load_s, load_rss_mb: peak_mb(), ..elsewhere(args, store)? }
+            Measured { load_s, load_rss_mb: peak_mb(), ..elsewhere(args, &store)? }
         }
         (None, None) => return Err(Failure::Usage("give --edges or --store".to_owned())),
     };
@@ -93,18 +91,29 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// Where the store is made, and what is removed in the end.
+fn place(keep: Option<&Path>) -> Result<(PathBuf, Option<Scratch>), Failure> {
+    match keep {
+        Some(folder) if folder.exists() => {
+            let there = folder.display();
+            Err(Failure::Usage(format!("--keep {there}: expected a new folder; --store measures one that is there")))
+        }
+        Some(folder) => Ok((folder.to_owned(), None)),
+        None => Scratch::new().map(|scratch| (scratch.0.join("store"), Some(scratch))),
+    }
+}
+
 const LABEL: &str = "leads to";
 
 /// Makes a store of the edges, with links in step.
 fn load(edges: &Path, segments: u8, path: &Path, progress: &Progress) -> Result<(), Failure> {
-    let (mut nodes, edges) = numbered_graph(edges)?;
+    let (mut nodes, mut edges) = numbered_graph(edges)?;
     let mut env = Env::folder(path)?;
     if segments > 1 {
         env.merging.bytes = 0;
     }
     let store = Store::open_or_create_in(env)?;
     let parts = usize::from(segments);
-    let mut edges = edges;
     for part in 0..parts {
         // Every part has edges of all nodes.
         let (own, ends) = if parts == 1 {
@@ -197,13 +206,10 @@ fn walk(
         let start = Instant::now();
         let found = within(bounded, reach, seed, hops.into())?;
         times.push(milliseconds(start));
-        if let Some(count) = found {
-            reached += count;
-            walked += reach.walked();
-        } else {
-            // It reaches itself.
-            (reached, alone) = (reached + 1, alone + 1);
-        }
+        // What is not found reaches itself.
+        reached += found.unwrap_or(1);
+        alone += u64::from(found.is_none());
+        walked += if found.is_some() { reach.walked() } else { 0 };
     }
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
