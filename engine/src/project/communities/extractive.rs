@@ -66,5 +66,12 @@ fn sentences(community: &CommunityContent) -> Vec<(String, &str)> {
         best.push((count, place, words.chars().take(SENTENCE_CHARACTERS).collect(), passage.key.as_str()));
     }
     best.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    best.into_iter().take(SENTENCES).map(|(_, _, sentence, key)| (sentence, key)).collect()
+    let mut told: Vec<(String, &str)> = Vec::new();
+    for (_, _, sentence, key) in best {
+        // Copies of a passage say nothing new.
+        if told.len() < SENTENCES && !told.iter().any(|(known, _)| *known == sentence) {
+            told.push((sentence, key));
+        }
+    }
+    told
 }
