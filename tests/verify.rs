@@ -1,6 +1,7 @@
 //! `verify` finds everything that is wrong, says where, and sees what files with right checksums say about each other.
 
 mod edges;
+mod graph;
 
 use crate::stores::{Place, change, document, put};
 use hedgerow::{
@@ -60,7 +61,11 @@ fn forge(place: &Place, kind: FileKind, position: usize, change: impl FnOnce(&mu
         (&mut manifest.segments[position].file, "segments", "seg")
     } else {
         let mut of_kind = manifest.projections.iter_mut().filter(|entry| entry.kind == kind.number());
-        let ending = if kind == FileKind::Edges { "edges.prj" } else { "links.prj" };
+        let ending = match kind {
+            FileKind::Edges => "edges.prj",
+            FileKind::Communities => "communities.prj",
+            _ => "links.prj",
+        };
         (&mut of_kind.nth(position).expect("it is there").file, "projections", ending)
     };
     let file = path(folder, entry.number, entry.random, ending);
