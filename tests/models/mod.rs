@@ -4,5 +4,6 @@ mod calls;
 mod commands;
 mod facts;
 mod interface;
+mod reports;
 mod servers;
 mod stub;

@@ -1,0 +1,54 @@
+//! Reports of communities in a model's words: asked for once, kept, and drawn from the store where the model fails.
+
+use crate::models::commands::{Desk, hedgerow};
+use crate::models::stub::{Reply, Seen, said};
+use serde_json::{Value, json};
+
+const TEXTS: [(&str, &str); 3] = [
+    ("one", "Alice Marsh met Bruno Field at the harbour."),
+    ("two", "Bruno Field met Carla Hill, and Alice Marsh came too."),
+    ("three", "Carla Hill met Alice Marsh."),
+];
+
+/// Finds communities with reports by the model; and how they are listed.
+fn built(desk: &Desk) -> (i32, Value, Value, String) {
+    let (store, url) = (desk.path("store"), desk.stub.url());
+    let given = ["communities", &store, "--build", "--llm", &url, "--model", "toy", "--attempts", "1"];
+    let run = hedgerow(&given);
+    let listed = hedgerow(&["communities", &store]).json();
+    (run.code, run.json(), listed, run.err)
+}
+
+#[test]
+fn a_model_writes_reports_from_members_and_chunks_and_is_asked_once() {
+    let report = |_: &Seen, _: usize| Reply::Json(said(json!({"title": "Friends", "report": "They met."}).to_string()));
+    let desk = Desk::new(report);
+    desk.import(&TEXTS);
+    let (code, told, listed, err) = built(&desk);
+    assert_eq!(code, 0, "{err}");
+    let made = told["reports_made"].as_u64().expect("it is a number");
+    assert!(made > 0 && told["failed"] == 0, "{told}");
+    assert_eq!((desk.stub.seen().len() as u64, &listed[0]["title"]), (made, &json!("Friends")));
+    assert_eq!(listed[0]["model"], "toy report-1");
+    let seen = desk.stub.seen()[0].question().to_owned();
+    for part in ["\"Alice Marsh\"", "\"Bruno Field\"", "Carla Hill met Alice Marsh."] {
+        assert!(seen.contains(part), "{seen}");
+    }
+    let again = built(&desk).1;
+    assert_eq!((again["reports_made"].as_u64(), again["reports_kept"].as_u64()), (Some(0), Some(made)));
+    assert_eq!(desk.stub.seen().len() as u64, made);
+    let shown =
+        hedgerow(&["show", &desk.path("store"), &format!("community:{}", listed[0]["id"].as_str().unwrap_or(""))]);
+    assert_eq!(shown.json()["text"], "They met.");
+}
+
+#[test]
+fn where_a_model_writes_no_report_the_store_is_drawn_from_and_that_is_told() {
+    let desk = Desk::new(|_, _| Reply::Json(said("I would rather not.")));
+    desk.import(&TEXTS);
+    let (code, told, listed, err) = built(&desk);
+    assert_eq!(code, 1, "{err}");
+    assert!(told["failed"].as_u64() > Some(0) && err.contains("toy"), "{told} {err}");
+    assert_eq!(listed[0]["model"], "");
+    assert!(listed[0]["title"].as_str().is_some_and(|title| title.contains("Alice Marsh")), "{listed}");
+}
