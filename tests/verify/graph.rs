@@ -84,6 +84,6 @@ fn relations_that_do_not_fit_together_are_found() {
     check(FileKind::Links, "S-LNK-7", |parts| {
         let relating = section(parts, SectionKind::LinkRelating);
         let first = relating.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes)).expect("there are relations");
-        put(parts, SectionKind::LinkRelating, 0, if first == 0 { 1 } else { 0 });
+        put(parts, SectionKind::LinkRelating, 0, u32::from(first == 0));
     });
 }
