@@ -67,19 +67,13 @@ impl<R: Read> Matrix<R> {
     /// # Errors
     /// Those of [`Matrix::open`].
     pub fn read(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
-        let io = |source| MatrixError::Io { path: path.to_owned(), source };
-        let form = |fault: Fault| MatrixError::Form {
-            path: path.to_owned(),
-            expected: fault.expected,
-            found: shown(&fault.found),
-        };
-        let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-        let (number, rows, columns) = parse_header(&header, FLOATS, Number::of).and_then(two).map_err(form)?;
+        let (shape, before) = read_shape(path, &mut file, FLOATS, Number::of)?;
+        let (number, rows, columns) = two(shape).map_err(|fault| malformed(path, &fault))?;
         check_length(path, before, (rows, columns, number.bytes()), found)?;
         let columns = usize::try_from(columns)
             .ok()
             .filter(|&columns| (1..=COLUMNS_MAX).contains(&columns))
-            .ok_or_else(|| form(Fault { expected: "1 to 65,536 columns", found: format!("{columns}") }))?;
+            .ok_or_else(|| malformed(path, &Fault { expected: "1 to 65,536 columns", found: format!("{columns}") }))?;
         Ok(Matrix { path: path.to_owned(), file, number, rows, columns })
     }
 
@@ -123,17 +117,11 @@ impl<R: Read> Pairs<R> {
     /// # Errors
     /// When the source cannot be read, is no such matrix, or is shorter than its shape.
     pub fn read(path: &Path, mut file: R, found: u64) -> Result<Self, MatrixError> {
-        let io = |source| MatrixError::Io { path: path.to_owned(), source };
-        let form = |fault: Fault| MatrixError::Form {
-            path: path.to_owned(),
-            expected: fault.expected,
-            found: shown(&fault.found),
-        };
-        let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-        let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).and_then(two).map_err(form)?;
+        let (shape, before) = read_shape(path, &mut file, INTEGERS, Integer::of)?;
+        let (number, rows, columns) = two(shape).map_err(|fault| malformed(path, &fault))?;
         check_length(path, before, (rows, columns, number.bytes), found)?;
         if columns != 2 {
-            return Err(form(Fault { expected: "2 columns", found: format!("{columns}") }));
+            return Err(malformed(path, &Fault { expected: "2 columns", found: format!("{columns}") }));
         }
         Ok(Self { path: path.to_owned(), file, number, rows, left: rows })
     }
@@ -170,23 +158,34 @@ impl<R: Read> Iterator for Pairs<R> {
 /// When the file cannot be read, is no such file, or is shorter than its shape.
 pub fn integers(path: &Path) -> Result<Vec<i128>, MatrixError> {
     let io = |source| MatrixError::Io { path: path.to_owned(), source };
-    let form = |fault: Fault| MatrixError::Form {
-        path: path.to_owned(),
-        expected: fault.expected,
-        found: shown(&fault.found),
-    };
     let file = File::open(path).map_err(io)?;
     let found = file.metadata().map_err(io)?.len();
     let mut file = BufReader::with_capacity(READ_BYTES, file);
-    let (header, before) = read_header(&mut file).map_err(io)?.map_err(form)?;
-    let (number, rows, columns) = parse_header(&header, INTEGERS, Integer::of).map_err(form)?;
+    let ((number, rows, columns), before) = read_shape(path, &mut file, INTEGERS, Integer::of)?;
     if let Some(columns) = columns.filter(|columns| *columns != 1) {
-        return Err(form(Fault { expected: "one column", found: format!("{columns}") }));
+        return Err(malformed(path, &Fault { expected: "one column", found: format!("{columns}") }));
     }
     check_length(path, before, (rows, 1, number.bytes), found)?;
     let mut bytes = vec![0; number.size];
     let one = |_| file.read_exact(&mut bytes).map(|()| number.decode(&bytes)).map_err(io);
     (0..rows).map(one).collect()
+}
+
+/// The type of a file's numbers and their shape, of one dimension or two, and the bytes before the first of them.
+fn read_shape<N>(
+    path: &Path,
+    file: &mut impl Read,
+    types: &'static str,
+    of: impl Fn(&str) -> Option<N>,
+) -> Result<((N, u64, Option<u64>), u64), MatrixError> {
+    let form = |fault: Fault| malformed(path, &fault);
+    let read = read_header(file).map_err(|source| MatrixError::Io { path: path.to_owned(), source })?;
+    let (header, before) = read.map_err(form)?;
+    Ok((parse_header(&header, types, of).map_err(form)?, before))
+}
+
+fn malformed(path: &Path, fault: &Fault) -> MatrixError {
+    MatrixError::Form { path: path.to_owned(), expected: fault.expected, found: shown(&fault.found) }
 }
 
 /// Whether a source is as long as its header says: nothing that the header claims is allocated before.
