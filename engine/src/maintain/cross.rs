@@ -245,7 +245,7 @@ fn links_follow(snapshot: &Snapshot, links: &Links, found: &mut Findings) -> Res
 /// In step with the facts and with links, communities have live entities as members.
 fn members_live(snapshot: &Snapshot, communities: &Communities, found: &mut Findings) -> Result<(), Damage> {
     let facts = snapshot.manifest().facts;
-    let Some(links) = snapshot.links().filter(|links| links.entry().facts == facts) else { return Ok(()) };
+    let Some(links) = snapshot.links_in_step() else { return Ok(()) };
     for community in communities.communities()?.iter().filter(|_| communities.entry().facts == facts) {
         for member in communities.members(&community)? {
             if links.find(member)?.is_none() {

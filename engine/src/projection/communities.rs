@@ -141,31 +141,29 @@ impl Communities {
         let Some(place) = order.get(found) else { return Ok(Vec::new()) };
         let (communities, mut rows) = (self.communities()?, Vec::new());
         for level in self.levels()?.iter() {
-            let (mut low, mut high) = (EntitySlot(level.first).index(), EntitySlot(level.first).index());
-            high = high.saturating_add(EntitySlot(level.communities).index());
-            // The last community of the level that begins at the place or before it.
+            let begins_before = |row: usize| communities.get(row).is_some_and(|row| row.first_member <= place);
+            let (mut low, end) = (EntitySlot(level.first).index(), level.first.saturating_add(level.communities));
+            let (first, mut high) = (low, EntitySlot(end).index());
             while low < high {
                 let middle = low.midpoint(high);
-                if communities.get(middle).is_some_and(|row| row.first_member <= place) {
+                if begins_before(middle) {
                     low = middle + 1;
                 } else {
                     high = middle;
                 }
             }
-            let last = low.checked_sub(1).and_then(|row| Some((row, communities.get(row)?)));
-            let inside = last.filter(|(_, row)| {
-                row.level == communities_level(&level, &communities)
-                    && place < row.first_member.saturating_add(row.members)
-            });
-            match inside {
-                Some((row, _)) => rows.push(row),
-                None => break,
-            }
+            let last = low.checked_sub(1).filter(|last| *last >= first);
+            let holds = |row: &usize| {
+                communities.get(*row).is_some_and(|row| place < row.first_member.saturating_add(row.members))
+            };
+            // What a level leaves out is in no finer one.
+            let Some(row) = last.filter(holds) else { break };
+            rows.push(row);
         }
         Ok(rows)
     }
 
-    /// What is said of a community, its vector apart.
+    /// What is said of a community.
     ///
     /// # Errors
     /// [`Damage`].
@@ -222,11 +220,6 @@ impl Communities {
         let valid = || validate_communities(&self.file).map_err(|error| self.file.damage(error));
         self.conclude(self.file.check_all().and_then(|()| valid()))
     }
-}
-
-/// The level of the communities of a level.
-fn communities_level(level: &CommunityLevelRow, communities: &Rows<'_, CommunityRow>) -> u32 {
-    communities.get(EntitySlot(level.first).index()).map_or(NO_PARENT, |row| row.level)
 }
 
 /// Writes a communities projection to `out`.

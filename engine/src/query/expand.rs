@@ -179,8 +179,11 @@ impl<'w, 's> Walk<'w, 's> {
         let mut kinds = options.edges.clone();
         kinds.sort_unstable();
         kinds.dedup();
-        let entities = store.links().map_or(Ok(0), |links| links.entities().map(|rows| rows.len() as u64))?;
-        let nodes = if options.idf { store.statistics()?.chunks.saturating_add(entities) } else { 0 };
+        let mut nodes = 0;
+        if options.idf {
+            let entities = store.links().map_or(Ok(0), |links| links.entities().map(|rows| rows.len() as u64))?;
+            nodes = store.statistics()?.chunks.saturating_add(entities);
+        }
         let (arrivals, order, reached, followed) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         Ok(Self { store, options, kinds, nodes, arrivals, order, reached, followed, truncated: false })
     }

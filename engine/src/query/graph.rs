@@ -2,7 +2,6 @@
 
 use crate::error::QueryError;
 pub use crate::index::graph::Direction;
-use crate::projection::Links;
 use crate::query::Node;
 use crate::snapshot::Bounded;
 use hedgerow_format::segment::{EvidenceRow, RelationRow};
@@ -199,11 +198,6 @@ impl Bounded<'_> {
             Ok(edge(links.predicate(label)?, Key(links.entity(other)?.key), weight, reversed))
         });
         related.collect()
-    }
-
-    /// The links projection, where it covers all that is live and nothing else.
-    pub(super) fn links_in_step(&self) -> Option<&Links> {
-        self.links().map(|links| &**links).filter(|links| links.entry().facts == self.manifest().facts)
     }
 
     /// Live relations of an entity over all segments: label, other end, whether it is the object; with their sources. Those of

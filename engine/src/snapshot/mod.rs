@@ -107,6 +107,11 @@ impl Snapshot {
         self.links.as_ref().filter(|links| links.check().is_ok())
     }
 
+    /// The links projection, where it is made from these facts: it then speaks of all that is live and of nothing else.
+    pub(crate) fn links_in_step(&self) -> Option<&Links> {
+        self.links().map(|links| &**links).filter(|links| links.entry().facts == self.manifest.facts)
+    }
+
     /// The edges projections that are there and sound, one a vector space and kind of pairs. Checks all of them at the first call.
     pub(crate) fn edges(&self) -> impl Iterator<Item = &Arc<Edges>> {
         self.edges.iter().filter(|edges| edges.check().is_ok())
