@@ -171,13 +171,16 @@ pub fn integers(path: &Path) -> Result<Vec<i128>, MatrixError> {
     (0..rows).map(one).collect()
 }
 
+/// The type of numbers, rows, and columns where there are two dimensions.
+type Shape<N> = (N, u64, Option<u64>);
+
 /// The type of a file's numbers and their shape, of one dimension or two, and the bytes before the first of them.
 fn read_shape<N>(
     path: &Path,
     file: &mut impl Read,
     types: &'static str,
     of: impl Fn(&str) -> Option<N>,
-) -> Result<((N, u64, Option<u64>), u64), MatrixError> {
+) -> Result<(Shape<N>, u64), MatrixError> {
     let form = |fault: Fault| malformed(path, &fault);
     let read = read_header(file).map_err(|source| MatrixError::Io { path: path.to_owned(), source })?;
     let (header, before) = read.map_err(form)?;
@@ -330,7 +333,7 @@ fn parse_header<N>(
     header: &str,
     expected: &'static str,
     number: impl Fn(&str) -> Option<N>,
-) -> Result<(N, u64, Option<u64>), Fault> {
+) -> Result<Shape<N>, Fault> {
     let value = |field: &str| -> &str {
         let after = header.split_once(field).map_or("", |(_, after)| after);
         after.trim_start_matches(['\'', '"']).trim_start().strip_prefix(':').unwrap_or_default().trim_start()
@@ -357,7 +360,7 @@ fn parse_header<N>(
 }
 
 /// Number type, rows and columns of two dimensions.
-fn two<N>((number, rows, columns): (N, u64, Option<u64>)) -> Result<(N, u64, u64), Fault> {
+fn two<N>((number, rows, columns): Shape<N>) -> Result<(N, u64, u64), Fault> {
     let found = || Fault { expected: "two dimensions", found: format!("the shape ({rows},)") };
     Ok((number, rows, columns.ok_or_else(found)?))
 }
