@@ -3,7 +3,8 @@
 use crate::stores::{MODELS, Place, document, put, relations, vector};
 use hedgerow::{
     Batch, Bounded, Control, Deadline, EdgeRules, ExpandOptions, Filter, Following, Key, NeighbourOptions, Node,
-    NodeSet, PathOptions, QueryError, QueryLimits, Question, Quiet, RankingOptions, Store, Target, triple,
+    NodeSet, PathOptions, QueryError, QueryLimits, Question, Quiet, RankingOptions, Store, Target, VectorSearch,
+    triple,
 };
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ const QUERIES: [Query; 22] = [
     }),
     ("compare", |store| Ok(format!("{:?}", store.compare(&Question::new(QUESTION), MODELS)?))),
     ("terms", |store| Ok(format!("{:?}", store.search_terms(QUESTION, None, 5)?))),
-    ("vectors", |store| Ok(format!("{:?}", store.search_vectors("letters", &[1.0; 16], None, 5)?))),
+    ("vectors", |store| Ok(format!("{:?}", store.search_vectors("letters", &[1.0; 16], &VectorSearch::new(5))?))),
     ("expand", |store| {
         let options = ExpandOptions { hops: 3, fan_out: 3, ..ExpandOptions::default() };
         Ok(format!("{:?}", store.expand(&[store.find("entity:Alice")?], &options)?))

@@ -45,5 +45,6 @@ mod store;
 mod stores;
 mod terms_oracle;
 mod untrusted;
+mod vectors;
 mod verify;
 mod wordpiece;

@@ -3,7 +3,7 @@
 use crate::stores::{MODELS, PIPELINE, Place, document, vector};
 use hedgerow::{
     Batch, EdgeRules, Env, ExpandOptions, Filter, Listing, Merging, Question, Quiet, Snapshot, Store, Strategy as By,
-    Target, triple,
+    Target, VectorSearch, triple,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -224,7 +224,7 @@ fn answers(snapshot: &Snapshot) -> BTreeMap<String, String> {
     }
     if snapshot.spaces().is_ok_and(|spaces| !spaces.is_empty()) {
         for components in VECTORS {
-            let found = snapshot.search_vectors("letters", &vector(&components).components, None, 3);
+            let found = snapshot.search_vectors("letters", &vector(&components).components, &VectorSearch::new(3));
             add(format!("vectors {components:?}"), json(&found.expect("vectors can be searched")));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::checks;
 use crate::stores::{MODELS, Place, change, document, put, texts, vector};
-use hedgerow::{Batch, Document, Env, Filter, Question, Quiet, Snapshot, StagedVector, Target, verify};
+use hedgerow::{Batch, Document, Env, Filter, Question, Quiet, Snapshot, StagedVector, Target, VectorSearch, verify};
 use hedgerow::{Planted, plant};
 use hedgerow_format::head::Head;
 use std::fs;
@@ -25,7 +25,7 @@ fn two_vectors_for_one_chunk_under_two_names_are_one_and_the_later_stays() {
         batch.set_vector(target("a", second), other(&[0.6, 0.8]));
         store.commit(batch).expect("the batch is sound");
         let question = &vector(&[0.6, 0.8]).components;
-        let found = place.read().search_vectors("other", question, None, 5).expect("the space is there");
+        let found = place.read().search_vectors("other", question, &VectorSearch::new(5)).expect("the space is there");
         assert_eq!((found.len(), found[0].key.as_str(), found[0].score), (1, "a#0", 1.0));
         assert_eq!(problems(&place), Vec::<String>::new());
     }
@@ -101,7 +101,8 @@ fn nearest_neighbours_are_as_many_as_asked_for_whenever_they_match_the_filter() 
     store.commit(batch).expect("the batch is sound");
     let odd = Filter::parse("metadata.odd = true").expect("it is a filter");
     let snapshot = place.read();
-    let find = |count| snapshot.search_vectors("arc", &vector(&[1.0]).components, Some(&odd), count);
+    let search = |count| VectorSearch { filter: Some(&odd), ..VectorSearch::new(count) };
+    let find = |count| snapshot.search_vectors("arc", &vector(&[1.0]).components, &search(count));
     let keys = |count| find(count).expect("the space is there").into_iter().map(|found| found.key).collect::<Vec<_>>();
     assert_eq!(keys(3), ["d01#0", "d03#0", "d05#0"]);
     // The last ones point the other way: their cosine is below zero, and they match all the same.

@@ -2,6 +2,7 @@
 
 mod edges;
 mod graph;
+mod vectors;
 
 use crate::stores::{Place, change, document, put};
 use hedgerow::{
@@ -64,6 +65,7 @@ fn forge(place: &Place, kind: FileKind, position: usize, change: impl FnOnce(&mu
         let ending = match kind {
             FileKind::Edges => "edges.prj",
             FileKind::Communities => "communities.prj",
+            FileKind::Vectors => "vectors.prj",
             _ => "links.prj",
         };
         (&mut of_kind.nth(position).expect("it is there").file, "projections", ending)

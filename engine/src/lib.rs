@@ -93,13 +93,14 @@ pub use crate::planted::{Planted, plant};
 pub use crate::project::{CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, UnfinishedEdges};
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
-    Betweenness, CommunityDescription, CommunityLine, Comparison, ComponentLine, Components, Context, DegreeLine,
-    Degrees, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule, EntityEdges,
-    EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Following, Found, FoundPath, FoundPaths,
-    GraphDumped, GraphPart, Legs, LinkTrace, Listing, Measure, MentionLine, NameTrace, NeighbourLine, NeighbourOptions,
-    Neighbours, Node, NodeSet, Passage, PathCost, PathEdge, PathOptions, PlanError, Question, Ranked, RankedKind,
-    Ranking, RankingOptions, Reach, Reached, Reason, Recipe, RelationLine, ReportPassage, Returned, Role, Sage,
-    ScoreLine, Selected, SelectedLine, Step, Strategy, TermTrace, Trace, VectorTrace, Verdict,
+    Betweenness, ChunkSet, CommunityDescription, CommunityLine, Comparison, ComponentLine, Components, Context,
+    DegreeLine, Degrees, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,
+    EntityEdges, EntityLine, ExpandOptions, Expansion, Explanation, ExtractionLine, Following, Found, FoundPath,
+    FoundPaths, GraphDumped, GraphPart, Legs, LinkTrace, Listing, Measure, MentionLine, NameTrace, NeighbourLine,
+    NeighbourOptions, Neighbours, Node, NodeSet, Passage, PathCost, PathEdge, PathOptions, PlanError, Question, Ranked,
+    RankedKind, Ranking, RankingOptions, Reach, Reached, Reason, Recall, Recipe, RelationLine, ReportPassage, Returned,
+    Role, Sage, ScoreLine, Selected, SelectedLine, Step, Strategy, TermTrace, Trace, VectorSearch, VectorTrace,
+    Verdict,
 };
 pub use crate::segment::{
     ExtractionView, StagedChunk, StagedDocument, StagedEdge, StagedEdgeList, StagedEnd, StagedEntity, StagedExtraction,

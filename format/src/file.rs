@@ -31,11 +31,14 @@ pub enum FileKind {
     Manifest,
     /// Communities of entities and their reports.
     Communities,
+    /// The index of one vector space.
+    Vectors,
 }
 
 impl FileKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Segment, Self::Links, Self::Edges, Self::Manifest, Self::Communities];
+    pub const ALL: [Self; 6] =
+        [Self::Segment, Self::Links, Self::Edges, Self::Manifest, Self::Communities, Self::Vectors];
 
     /// The number in the header.
     #[must_use]
@@ -46,6 +49,7 @@ impl FileKind {
             Self::Edges => 3,
             Self::Manifest => 4,
             Self::Communities => 5,
+            Self::Vectors => 6,
         }
     }
 
@@ -64,6 +68,7 @@ impl FileKind {
             Self::Edges => "edges projection",
             Self::Manifest => "manifest",
             Self::Communities => "communities projection",
+            Self::Vectors => "vector index",
         }
     }
 }
@@ -74,7 +79,7 @@ record! {
         0 magic: [u8; 8] = "`89 48 45 44 47 45 0d 0a`.";
         8 version: u16 = "Version of the format; a reader refuses any other.";
         10 header_bytes: u16 = "256.";
-        12 kind: u32 = "1 segment, 2 links, 3 edges, 4 manifest.";
+        12 kind: u32 = "1 segment, 2 links, 3 edges, 4 manifest, 5 communities, 6 vector index.";
         16 incompatible: u64 = "Features that a reader must know; an unknown bit is refused.";
         24 read_only_compatible: u64 = "Features that a writer must know; an unknown bit makes the store read-only.";
         32 compatible: u64 = "Features that may be ignored.";

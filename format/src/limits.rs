@@ -32,5 +32,7 @@ pub const EDGES_TOP_M: u32 = 1024;
 pub const EDGE_SIGNALS: usize = 16;
 /// The weight of a signal, in thousandths.
 pub const EDGE_SIGNAL_WEIGHT: u32 = 1_000_000;
+/// Places of a list of neighbours in a vector index.
+pub const INDEX_DEGREE: u32 = 256;
 /// Bytes of a word whose cases are counted; longer runs of letters are no words.
 pub const CASE_WORD_BYTES: usize = 64;

@@ -81,13 +81,13 @@ impl SegmentEntry {
 pub struct ProjectionEntry {
     /// The file.
     pub file: FileEntry,
-    /// Its kind: 2 links, 3 edges, 5 communities.
+    /// Its kind: 2 links, 3 edges, 5 communities, 6 vector index.
     pub kind: u32,
     /// One above the highest chunk id that it covers.
     pub chunks_end: u32,
     /// The generation of facts that it was made from.
     pub facts: u64,
-    /// Edges: name of the vector space; else empty.
+    /// Edges and vector index: name of the vector space; else empty.
     pub space: String,
     /// Edges: the number of the kind of their pairs; else 0.
     pub pairs: u32,
@@ -132,10 +132,12 @@ pub struct EdgeSignal {
 }
 
 impl ProjectionEntry {
-    /// Whether what it says of edges is known; of links and communities it says nothing.
+    /// Whether what it says of edges is known; of others it says nothing, but a vector index is about a space.
     fn is_known(&self) -> bool {
+        let is_index = self.kind == FileKind::Vectors.number();
         if self.kind != FileKind::Edges.number() {
-            return self.pairs == 0 && self.space.is_empty() && self.settings == EdgeSettings::default();
+            let names = self.space.is_empty() != is_index && self.space.len() <= limits::NAME_BYTES;
+            return self.pairs == 0 && names && self.settings == EdgeSettings::default();
         }
         PairKind::from_number(self.pairs).is_some() && self.settings.is_known()
     }
@@ -240,7 +242,7 @@ impl Manifest {
             if projection.facts > self.facts || projection.chunks_end > self.chunks_end {
                 return Err(broken("S-MAN-4", row));
             }
-            if number >= Some(projection.file.number) || ![2, 3, 5].contains(&projection.kind) {
+            if number >= Some(projection.file.number) || ![2, 3, 5, 6].contains(&projection.kind) {
                 return Err(broken("S-MAN-5", row));
             }
             if !projection.is_known() {

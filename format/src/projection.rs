@@ -2,10 +2,14 @@
 
 mod communities;
 mod relations;
+mod vectors;
 
 pub use communities::{
     CommunityLevelRow, CommunityReportRow, CommunityRow, CommunitySettingsRow, NO_PARENT, ReportCitationRow,
     communities_findings, validate_communities,
+};
+pub use vectors::{
+    CoveredSegmentRow, INDEX_NODES, NOBODY, VectorIndexRow, WalkRow, code_bytes, validate_vectors, vectors_findings,
 };
 
 use crate::edges::PairKind;

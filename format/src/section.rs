@@ -122,6 +122,14 @@ kinds! {
     CommunityReports = 102, "community reports", 32, "One `CommunityReportRow` a community.";
     ReportCitations = 103, "report citations", 20, "One `ReportCitationRow` a chunk that a report is drawn from.";
     ReportVectors = 104, "report vectors", 4, "Components, `f32`, of a vector a report; zero where it has none. Missing where none has.";
+    VectorIndex = 112, "vector index", 40, "One `VectorIndexRow`: what the index is about.";
+    CoveredSegments = 113, "covered segments", 8, "One `CoveredSegmentRow` a segment whose vectors are all nodes, ascending.";
+    IndexedChunks = 114, "indexed chunks", 4, "Chunk id of each node, ascending.";
+    IndexCodes = 115, "index codes", 1, "Codes of each node, row after row.";
+    IndexNeighbours = 116, "index neighbours", 4, "Neighbours of each node, in lists of equal length.";
+    IndexEntries = 117, "index entries", 4, "Nodes that walks begin at.";
+    IndexErrors = 118, "index errors", 4, "How far each node's vector lies from what its codes stand for at most, `f32`.";
+    IndexWalks = 119, "index walks", 8, "One `WalkRow` a width of the beam that was tried, ascending.";
 }
 
 /// A file whose sections can be read; a missing section reads as an empty one.

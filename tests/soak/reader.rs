@@ -3,7 +3,8 @@
 use crate::content;
 use crate::progress::Progress;
 use hedgerow::{
-    EdgeKind, Embed, Env, ExpandOptions, Listing, Question, Quiet, RelationLine, Snapshot, Strategy, verify,
+    EdgeKind, Embed, Env, ExpandOptions, Listing, Question, Quiet, RelationLine, Snapshot, Strategy, VectorSearch,
+    verify,
 };
 use hedgerow_durability::{Letters, MODELS};
 use serde_json::json;
@@ -112,7 +113,7 @@ fn check_search(snapshot: &Snapshot, stamp: u64) -> Result<(), String> {
         return Err(format!("{stamped} documents say stamp {stamp}; those of it and its neighbours are {found:?}"));
     }
     let content = content::content(stamp);
-    let nearest = snapshot.search_vectors("letters", &vector(&content, "page 0")?, None, 1000);
+    let nearest = snapshot.search_vectors("letters", &vector(&content, "page 0")?, &VectorSearch::new(1000));
     let nearest = nearest.map_err(|error| error.to_string())?;
     let keys: BTreeSet<&str> = nearest.iter().filter_map(|found| found.key.strip_suffix("#0")).collect();
     let best = nearest.first().is_some_and(|found| found.score > 0.999_9);
@@ -171,7 +172,7 @@ fn said(snapshot: &Snapshot, stamp: u64) -> Result<String, String> {
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         content::texts(snapshot)?,
         snapshot.search_terms(&question(stamp), None, 100).map_err(fault)?,
-        snapshot.search_vectors("letters", &vector, None, 100).map_err(fault)?,
+        snapshot.search_vectors("letters", &vector, &VectorSearch::new(100)).map_err(fault)?,
         snapshot.ask(&Question::new(question(stamp)), MODELS).map_err(fault)?,
         snapshot.list_documents(usize::MAX).map_err(fault)?,
         snapshot.list_entities(usize::MAX).map_err(fault)?,

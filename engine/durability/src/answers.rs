@@ -5,6 +5,7 @@ use crate::life::{Model, build, components, documents, extraction, graph, key, r
 use crate::pipeline::{Letters, MODELS, unit_vector};
 use hedgerow::{
     EdgeKind, Embed, Env, ExpandOptions, Extractive, QueryError, Question, Quiet, Snapshot, Store, Strategy,
+    VectorSearch,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write as _};
@@ -71,7 +72,7 @@ fn texts(snapshot: &Snapshot) -> Result<BTreeMap<String, String>, QueryError> {
 /// The chunks nearest to a fixed vector, with their cosines.
 fn nearest(snapshot: &Snapshot) -> Result<Vec<(String, f32)>, QueryError> {
     let wanted = unit_vector(&components(1)).components;
-    match snapshot.search_vectors("letters", &wanted, None, 100) {
+    match snapshot.search_vectors("letters", &wanted, &VectorSearch::new(100)) {
         Err(QueryError::UnknownSpace { .. }) => Ok(Vec::new()),
         found => Ok(found?.into_iter().map(|found| (found.key, found.score)).collect()),
     }

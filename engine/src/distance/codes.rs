@@ -296,7 +296,7 @@ impl<'r> Codes<'r> {
 }
 
 /// The scale under which the errors of some rows are least: rounding grows with it, cutting off shrinks.
-fn fitting(rows: &Rows<'_>) -> Scales {
+pub fn fitting(rows: &Rows<'_>) -> Scales {
     let dimensions = rows.dimensions();
     let step = rows.count().div_ceil(SCALE_ROWS).max(1);
     let (mut some, mut room) = (Vec::new(), Vec::new());

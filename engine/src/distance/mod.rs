@@ -7,8 +7,9 @@
 
 mod coded;
 pub mod codes;
-mod fine;
+pub mod fine;
 mod kernel;
+pub mod near;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub mod peak;

@@ -16,3 +16,5 @@ pub mod scripts;
 pub mod signals;
 /// Terms of a text and how they score.
 pub mod terms;
+/// Nearest neighbours of vectors, by a graph.
+pub mod vector;

@@ -202,6 +202,7 @@ impl<'s> Contents<'s> {
         sources.extend(snapshot.links().map(|links| links.file()));
         sources.extend(snapshot.edges().map(|edges| edges.file()));
         sources.extend(snapshot.communities().map(|communities| communities.file()));
+        sources.extend(snapshot.vector_indexes().map(|index| index.file()));
         let mut files: BTreeMap<_, _> =
             sources.into_iter().map(|file| (*file.name(), Cow::Borrowed(file.bytes()))).collect();
         let mut manifest = snapshot.manifest().clone();

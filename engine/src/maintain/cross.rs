@@ -163,7 +163,7 @@ fn vectors(
                 format!("{}: {dimensions} of {model} expected, {} of {} found", view.name, view.dimensions, view.model)
             });
         }
-        for row in view.components.chunks_exact((view.dimensions * 4).max(1)) {
+        for row in view.vectors()? {
             let row: Vec<f32> = row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
             if (distance::dot(&row, &row) - 1.0).abs() > 1e-3 {
                 found.add(file, "has a vector that is not of length one", || {

@@ -5,7 +5,7 @@ use crate::error::OpenError;
 use crate::index::control::{Cancelled, Control};
 use crate::maintain::cross;
 use crate::manifest;
-use crate::projection::{Communities, Edges, Links, Opened};
+use crate::projection::{Communities, Edges, Links, Opened, VectorIndex};
 use crate::segment::Segment;
 use crate::snapshot::{Snapshot, no_head};
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile};
@@ -215,6 +215,10 @@ impl Work<'_> {
             Some(FileKind::Communities) => {
                 let communities = Communities::new(opened);
                 sentences(communities.file(), communities.findings())
+            }
+            Some(FileKind::Vectors) => {
+                let index = VectorIndex::new(opened);
+                sentences(index.file(), index.findings())
             }
             _ => {
                 let links = Links::new(opened);

@@ -6,6 +6,7 @@ mod edges;
 mod links;
 mod mentions;
 mod tiles;
+mod vectors;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError, StorageError};
 use crate::index::control::{Cancelled, Control};
@@ -24,6 +25,7 @@ use crate::snapshot::Snapshot;
 use crate::writer::{Projected, Store};
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
+use hedgerow_format::manifest::ProjectionEntry;
 use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 use std::collections::BTreeSet;
 
@@ -63,10 +65,32 @@ impl Store {
             }
         }
         projected.splice(..0, links.map(Projected::Links));
+        projected.extend(self.indexes_behind(&snapshot, control)?);
         if !projected.is_empty() {
             self.commit_projections(&snapshot, &projected)?;
         }
         Ok(built)
+    }
+
+    /// New indexes of the spaces that have one, or vectors enough for one, where it is not in step or can't be read.
+    fn indexes_behind(&self, snapshot: &Snapshot, control: &dyn Control) -> Result<Vec<Projected>, CommitError> {
+        let mut projected = Vec::new();
+        let is_index = |entry: &&ProjectionEntry| entry.kind == FileKind::Vectors.number();
+        let indexed: BTreeSet<&str> =
+            snapshot.manifest().projections.iter().filter(is_index).map(|entry| entry.space.as_str()).collect();
+        for space in snapshot.spaces()? {
+            let index = snapshot.vector_index(&space.name);
+            if !indexed.contains(space.name.as_str()) && space.vectors < self.index_from() {
+                continue;
+            }
+            if let Some(index) = index
+                && vectors::is_in_step(snapshot, space, index)?
+            {
+                continue;
+            }
+            projected.push(Projected::Vectors(Box::new(vectors::build(snapshot, space, index, control)?)));
+        }
+        Ok(projected)
     }
 
     /// New edges of the spaces whose edges are not in step or can't be read.

@@ -4,11 +4,13 @@ mod communities;
 mod edges;
 mod links;
 mod relations;
+mod vectors;
 
 pub use communities::{Communities, CommunitiesData, CommunityData, CommunityReport, build_communities};
 pub use edges::{EdgeLists, Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{EntityList, Links, LinksData, WordList, build_links};
 pub use relations::{Related, RelationList};
+pub use vectors::{VectorIndex, VectorIndexData, build_vector_index};
 
 use crate::error::Damage;
 use crate::storage::{FileFault, VerifiedFile, Vfs};

@@ -5,9 +5,9 @@ use crate::index::guard::QueryLimits;
 use crate::model::Models;
 use crate::query::filter::Filter;
 use crate::query::{
-    Betweenness, Comparison, Components, Context, Degrees, Description, ExpandOptions, Expansion, Explanation,
-    Following, Found, FoundPaths, GraphDumped, GraphPart, Listing, NeighbourOptions, Neighbours, Node, NodeSet,
-    PathOptions, Question, Ranking, RankingOptions, Selected,
+    Betweenness, ChunkSet, Comparison, Components, Context, Degrees, Description, ExpandOptions, Expansion,
+    Explanation, Following, Found, FoundPaths, GraphDumped, GraphPart, Listing, NeighbourOptions, Neighbours, Node,
+    NodeSet, PathOptions, Question, Ranking, RankingOptions, Selected, VectorSearch,
 };
 use crate::snapshot::Snapshot;
 use hedgerow_format::{ChunkId, Key};
@@ -51,8 +51,9 @@ impl Snapshot {
         self.bounded(QueryLimits::default()).search_terms(text, filter, count)
     }
 
-    /// The chunks whose vectors have the highest cosine with a vector, best first: exactly the nearest, and `count` of
-    /// them whenever `count` vectors of the space match the filter. Compares every vector of the space.
+    /// The chunks whose vectors have the highest cosine with a vector, best first, and as many as are wanted whenever as many of
+    /// the space are allowed. Where the space has an index, it is walked until so much of the nearest is found as is wanted, or its codes
+    /// are compared; vectors that no index covers are all compared. The cosines are exact, and the answer is the same every time.
     ///
     /// # Errors
     /// [`QueryError::UnknownSpace`], [`QueryError::Vector`] for a vector that does not fit or has no direction,
@@ -61,10 +62,17 @@ impl Snapshot {
         &self,
         space: &str,
         vector: &[f32],
-        filter: Option<&Filter>,
-        count: usize,
+        search: &VectorSearch<'_>,
     ) -> Result<Vec<Found>, QueryError> {
-        self.bounded(QueryLimits::default()).search_vectors(space, vector, filter, count)
+        self.bounded(QueryLimits::default()).search_vectors(space, vector, search)
+    }
+
+    /// The chunks that a filter lets through. Reads the metadata of all chunks, if the filter does.
+    ///
+    /// # Errors
+    /// [`QueryError::Damaged`].
+    pub fn chunks_where(&self, filter: &Filter) -> Result<ChunkSet, QueryError> {
+        self.bounded(QueryLimits::default()).chunks_where(filter)
     }
 
     /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`, `community:ID`; a bare key is tried as

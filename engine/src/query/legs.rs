@@ -256,6 +256,18 @@ impl<'s> Vectors<'s> {
         Ok(Self { rows })
     }
 
+    /// Of the segments that are not covered.
+    pub(super) fn outside(bounded: &'s Bounded<'_>, space: &Space, covered: &[bool]) -> Result<Self, QueryError> {
+        let mut rows: Vec<(ChunkId, &[u8])> = Vec::new();
+        for position in (0..covered.len()).filter(|position| !covered[*position]) {
+            bounded.guard.poll()?;
+            bounded.for_each_vector_of(position..position + 1, Some(&space.name), |_, chunk, row| {
+                rows.push((chunk, row));
+            })?;
+        }
+        Ok(Self { rows })
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
@@ -302,13 +314,7 @@ impl<'s> Vectors<'s> {
         space: &Space,
         question: &[f32],
     ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        if question.len() != space.dimensions {
-            return Err(QueryError::Vector {
-                space: space.name.clone(),
-                expected: format!("{} components", space.dimensions),
-                found: format!("{} components", question.len()),
-            });
-        }
+        check_length(space, question)?;
         let guard = &bounded.guard;
         // The scores, once as each task gives them and once joined.
         guard.hold::<[(ChunkId, f32); 2]>(self.rows.len())?;
@@ -322,6 +328,18 @@ impl<'s> Vectors<'s> {
             .collect();
         Ok(compared?.concat())
     }
+}
+
+/// A question's vector has as many components as the space.
+pub(super) fn check_length(space: &Space, question: &[f32]) -> Result<(), QueryError> {
+    if question.len() == space.dimensions {
+        return Ok(());
+    }
+    Err(QueryError::Vector {
+        space: space.name.clone(),
+        expected: format!("{} components", space.dimensions),
+        found: format!("{} components", question.len()),
+    })
 }
 
 /// Sets the scores of all chunks outside `allowed` to zero.

@@ -13,6 +13,7 @@ mod graph;
 mod legs;
 mod listed;
 mod names;
+mod nearest;
 mod node;
 mod rank;
 mod reach;
@@ -37,7 +38,8 @@ pub use describe::{
 pub use expand::{ExpandOptions, Expansion, PathEdge, Reached, Returned};
 pub use explain::{EdgeRule, Explanation, Reason};
 pub use graph::{Direction, EdgeKind};
+pub use nearest::Recall;
 pub use node::Node;
 pub use reach::Reach;
-pub use search::Found;
+pub use search::{ChunkSet, Found, VectorSearch};
 pub use verdicts::Verdict;

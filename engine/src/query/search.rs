@@ -1,12 +1,14 @@
-//! The two legs of retrieval by themselves: BM25 and exact nearest neighbours, each with filters.
+//! The two legs of retrieval by themselves: BM25 and nearest neighbours, each with filters.
 
 use crate::distance;
 use crate::error::QueryError;
 use crate::query::filter::Filter;
-use crate::query::legs::{self, Vectors};
+use crate::query::legs::{self, check_length};
+use crate::query::nearest::Recall;
 use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::ChunkId;
+use roaring::RoaringBitmap;
 use serde::Serialize;
 
 /// A chunk that was found.
@@ -16,6 +18,48 @@ pub struct Found {
     pub key: String,
     /// Its score: BM25 or cosine.
     pub score: f32,
+}
+
+/// Chunks that were chosen once, for many searches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChunkSet {
+    chunks: RoaringBitmap,
+}
+
+impl ChunkSet {
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.chunks.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+}
+
+/// What a search among vectors is to give.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VectorSearch<'s> {
+    /// How many chunks.
+    pub count: usize,
+    /// How much of what is nearest.
+    pub recall: Recall,
+    /// Only chunks that it lets through. It reads the metadata of all chunks: what is asked often is better chosen once, with
+    /// [`Snapshot::chunks_where`](crate::Snapshot::chunks_where).
+    pub filter: Option<&'s Filter>,
+    /// Only these chunks.
+    pub within: Option<&'s ChunkSet>,
+}
+
+impl VectorSearch<'_> {
+    /// So many of all chunks.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { count, ..Self::default() }
+    }
 }
 
 impl Bounded<'_> {
@@ -40,20 +84,28 @@ impl Bounded<'_> {
         &self,
         space: &str,
         vector: &[f32],
-        filter: Option<&Filter>,
-        count: usize,
+        search: &VectorSearch<'_>,
     ) -> Result<Vec<Found>, QueryError> {
         self.guard.scope(|| {
             let space = self.space(space)?;
+            check_length(space, vector)?;
             let mut vector = vector.to_vec();
             unit(space, &mut vector)?;
-            let mut cosines = Vectors::of(self, space)?.cosines(self, space, &vector)?;
-            if let Some(filter) = filter {
-                let allowed = node::allowed(self, filter)?;
-                cosines.retain(|(chunk, _)| allowed.contains(chunk.0));
-            }
-            self.found(rank::best(self, cosines, count)?)
+            let filtered = search.filter.map(|filter| node::allowed(self, filter)).transpose()?;
+            let within = search.within.map(|set| &set.chunks);
+            let both = within.zip(filtered.as_ref()).map(|(within, filtered)| within & filtered);
+            let allowed = both.as_ref().or(within).or(filtered.as_ref());
+            let found = self.nearest(space, &vector, allowed, search.count, search.recall)?;
+            self.found(rank::best(self, found, search.count)?)
         })
+    }
+
+    /// See [`Snapshot::chunks_where`](crate::Snapshot::chunks_where).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn chunks_where(&self, filter: &Filter) -> Result<ChunkSet, QueryError> {
+        self.guard.scope(|| Ok(ChunkSet { chunks: node::allowed(self, filter)? }))
     }
 
     /// The vector space with this name.

@@ -6,7 +6,7 @@ use hedgerow_format::manifest::SegmentEntry;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
     self, ChunkRow, DeadVectorRow, DocumentRow, EntityRow, EvidenceRow, Ids, MentionRow, RangeRow, RelationRow,
-    SpaceRow, SpellingRow, Terms,
+    SpellingRow, Terms,
 };
 use hedgerow_format::text::TextView;
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, FormatError, Key, Record, Rows, TextRef, U16s, U32s};
@@ -48,21 +48,6 @@ pub struct Postings<'a> {
     pub chunks: U32s<'a>,
     /// Frequencies beside them.
     pub frequencies: U16s<'a>,
-}
-
-/// The vectors of a space.
-#[derive(Clone, Copy, Debug)]
-pub struct SpaceView<'a> {
-    /// Name of the space.
-    pub name: &'a str,
-    /// Identity of the model.
-    pub model: &'a str,
-    /// Components of a vector.
-    pub dimensions: usize,
-    /// Chunk ids, ascending.
-    pub chunks: U32s<'a>,
-    /// The vectors beside them, little-endian `f32`.
-    pub components: &'a [u8],
 }
 
 impl Segment {
@@ -368,34 +353,6 @@ impl Segment {
     /// [`Damage`].
     pub fn lengths(&self) -> Result<U32s<'_>, Damage> {
         self.u32s(SectionKind::ChunkLengths)
-    }
-
-    /// The vector spaces that the segment has vectors in.
-    ///
-    /// # Errors
-    /// [`Damage`].
-    pub fn spaces(&self) -> Result<Vec<SpaceView<'_>>, Damage> {
-        let rows: Rows<'_, SpaceRow> = self.rows(SectionKind::Spaces)?;
-        let (chunks, components) = (self.u32s(SectionKind::VectorChunks)?, self.section(SectionKind::Vectors)?);
-        rows.iter()
-            .map(|row| {
-                let first = usize::try_from(row.first_vector).unwrap_or(usize::MAX);
-                let last = first.saturating_add(usize::try_from(row.vectors).unwrap_or(usize::MAX));
-                let dimensions = usize::try_from(row.dimensions).unwrap_or(usize::MAX);
-                let start = usize::try_from(row.first_component).ok().and_then(|first| first.checked_mul(4));
-                let bytes = dimensions.checked_mul(4).and_then(|row| row.checked_mul(last.saturating_sub(first)));
-                let place =
-                    start.zip(bytes).and_then(|(start, bytes)| components.get(start..start.checked_add(bytes)?));
-                let shape = || FormatError::Invariant { section: "vectors", rule: "S-VEC-3", row: 0 };
-                Ok(SpaceView {
-                    name: self.string(row.name)?,
-                    model: self.string(row.model)?,
-                    dimensions,
-                    chunks: chunks.slice(first..last),
-                    components: place.ok_or_else(|| self.file.damage(shape()))?,
-                })
-            })
-            .collect()
     }
 
     /// Documents of earlier segments that its commit deleted.

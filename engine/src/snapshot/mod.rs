@@ -8,6 +8,7 @@ mod open;
 mod restage;
 mod runs;
 mod signals;
+mod vectors;
 mod views;
 
 pub use bounded::Bounded;
@@ -15,20 +16,20 @@ pub use open::Faults;
 pub(crate) use open::no_head;
 pub(crate) use runs::TextRun;
 pub(crate) use signals::Signals;
+pub(crate) use vectors::SpaceVectors;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;
 use crate::index::edges::EdgeRules;
 use crate::index::graph::rules::CommunityRules;
 use crate::planted::{Planted, planted};
-use crate::projection::{Communities, Edges, Links};
-use crate::segment::{Segment, SpaceView};
+use crate::projection::{Communities, Edges, Links, VectorIndex};
+use crate::segment::Segment;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{Manifest, ProjectionEntry};
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// What brings projections in step.
@@ -44,6 +45,7 @@ pub struct Snapshot {
     links: Option<Arc<Links>>,
     edges: Vec<Arc<Edges>>,
     communities: Option<Arc<Communities>>,
+    vector_indexes: Vec<Arc<VectorIndex>>,
     dead_documents: RoaringBitmap,
     dead_chunks: RoaringBitmap,
     /// By space: chunks whose vectors in segments before the position no longer count.
@@ -120,6 +122,17 @@ impl Snapshot {
     /// The communities projection, unless it is missing or damaged. Checks all of it at the first call.
     pub(crate) fn communities(&self) -> Option<&Arc<Communities>> {
         self.communities.as_ref().filter(|communities| communities.check().is_ok())
+    }
+
+    /// The vector indexes that are there and sound, one a vector space. Checks all of them at the first call.
+    pub(crate) fn vector_indexes(&self) -> impl Iterator<Item = &Arc<VectorIndex>> {
+        self.vector_indexes.iter().filter(|index| index.check().is_ok())
+    }
+
+    /// The index of a vector space, unless there is none or it is damaged. Checks all of it at the first call.
+    pub(crate) fn vector_index(&self, space: &str) -> Option<&VectorIndex> {
+        let mut found = self.vector_indexes.iter().filter(|index| index.entry().space == space);
+        found.find(|index| index.check().is_ok()).map(|index| &**index)
     }
 
     /// Projections that could not be opened; answers are incomplete without them.
@@ -285,27 +298,6 @@ impl Snapshot {
         Ok(*self.statistics.get_or_init(|| counts))
     }
 
-    /// The vector spaces of the store, by name. Reads the chunk ids of all vectors once.
-    ///
-    /// # Errors
-    /// [`Damage`].
-    pub fn spaces(&self) -> Result<&[Space], Damage> {
-        if let Some(known) = self.spaces.get() {
-            return Ok(known);
-        }
-        let mut spaces: BTreeMap<String, Space> = BTreeMap::new();
-        self.for_each_vector(None, |view, _, _| {
-            let space = spaces.entry(view.name.to_owned()).or_insert_with(|| Space {
-                name: view.name.to_owned(),
-                model: view.model.to_owned(),
-                dimensions: view.dimensions,
-                vectors: 0,
-            });
-            space.vectors += 1;
-        })?;
-        Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
-    }
-
     /// Rows of a segment that no longer count, and all of its rows: documents, chunks, vectors, extractions, edges of lists. Reads the
     /// chunk ids of its vectors where vectors were replaced.
     pub(crate) fn dead_rows(&self, position: usize) -> Result<(u64, u64), Damage> {
@@ -356,60 +348,9 @@ impl Snapshot {
         Ok(false)
     }
 
-    /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its
-    /// little-endian components.
-    pub(crate) fn for_each_vector<'s>(
-        &'s self,
-        space: Option<&str>,
-        visit: impl FnMut(&SpaceView<'s>, ChunkId, &'s [u8]),
-    ) -> Result<(), Damage> {
-        self.for_each_vector_of(0..self.segments.len(), space, visit)
-    }
-
     /// Lets the system take what was read of its segments out of this process's memory.
     pub(crate) fn let_go(&self) {
         self.segments.iter().for_each(|segment| segment.file().let_go());
-    }
-
-    /// Calls `visit` with every vector of a space that files still hold, whether it counts or not: its chunk, its
-    /// little-endian components.
-    pub(crate) fn for_each_vector_held<'s>(
-        &'s self,
-        space: &str,
-        mut visit: impl FnMut(ChunkId, &'s [u8]),
-    ) -> Result<(), Damage> {
-        for segment in &self.segments {
-            for view in segment.spaces()?.into_iter().filter(|view| view.name == space) {
-                let rows = view.components.chunks_exact((view.dimensions * 4).max(1));
-                view.chunks.iter().zip(rows).for_each(|(chunk, row)| visit(ChunkId(chunk), row));
-            }
-        }
-        Ok(())
-    }
-
-    /// Likewise, of the vectors that lie in some of the segments.
-    fn for_each_vector_of<'s>(
-        &'s self,
-        run: Range<usize>,
-        space: Option<&str>,
-        mut visit: impl FnMut(&SpaceView<'s>, ChunkId, &'s [u8]),
-    ) -> Result<(), Damage> {
-        for (position, segment) in run.clone().zip(self.segments.get(run).unwrap_or_default()) {
-            for view in segment.spaces()? {
-                if space.is_some_and(|space| space != view.name) {
-                    continue;
-                }
-                let dead = self.dead_vectors.get(view.name);
-                let rows = view.components.chunks_exact((view.dimensions * 4).max(1));
-                for (chunk, row) in view.chunks.iter().map(ChunkId).zip(rows) {
-                    let replaced = dead.and_then(|dead| dead.get(&chunk)).is_some_and(|before| position < *before);
-                    if self.is_live(chunk) && !replaced {
-                        visit(&view, chunk, row);
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 

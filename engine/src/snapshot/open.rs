@@ -2,7 +2,7 @@
 
 use crate::error::{Damage, OpenError};
 use crate::manifest;
-use crate::projection::{Communities, Edges, Links, Opened};
+use crate::projection::{Communities, Edges, Links, Opened, VectorIndex};
 use crate::segment::Segment;
 use crate::snapshot::{REFRESH, Snapshot};
 use crate::storage::{Env, FileFault, FileName, Folder, VerifiedFile, Vfs};
@@ -90,6 +90,7 @@ impl Snapshot {
             links: None,
             edges: Vec::new(),
             communities: None,
+            vector_indexes: Vec::new(),
             dead_documents: RoaringBitmap::new(),
             dead_chunks: RoaringBitmap::new(),
             dead_vectors: BTreeMap::new(),
@@ -122,6 +123,8 @@ impl Snapshot {
                 edges.verify()?;
             } else if let Some(found) = self.communities.iter().find(|found| found.entry() == entry) {
                 found.verify()?;
+            } else if let Some(index) = self.vector_indexes.iter().find(|index| index.entry() == entry) {
+                index.verify()?;
             } else {
                 let file = format!("projection {}", entry.file.number);
                 return Err(Damage { file, source: FormatError::Hash { what: "the projection", offset: 0 } });
@@ -135,6 +138,7 @@ impl Snapshot {
         self.links.iter().for_each(|links| drop(links.verify()));
         self.edges.iter().for_each(|edges| drop(edges.verify()));
         self.communities.iter().for_each(|communities| drop(communities.verify()));
+        self.vector_indexes.iter().for_each(|index| drop(index.verify()));
     }
 
     /// Gathers what is dead: what the tombstones of all segments name, the chunks of that, and every id that has no row,
@@ -168,6 +172,7 @@ impl Snapshot {
             let opened = match FileKind::from_number(entry.kind) {
                 Some(FileKind::Edges) => self.open_edges(disk, &entry, before),
                 Some(FileKind::Communities) => self.open_communities(disk, &entry, before),
+                Some(FileKind::Vectors) => self.open_vector_index(disk, &entry, before),
                 _ => self.open_links(disk, &entry, before),
             };
             let reason = match opened {
@@ -202,6 +207,20 @@ impl Snapshot {
         self.communities = Some(match known {
             Some(known) => Arc::clone(known),
             None => Arc::new(Communities::new(Opened::open(disk, self.manifest.store, entry)?)),
+        });
+        Ok(())
+    }
+
+    fn open_vector_index(
+        &mut self,
+        disk: &dyn Vfs,
+        entry: &ProjectionEntry,
+        before: Option<&Self>,
+    ) -> Result<(), FileFault> {
+        let known = before.and_then(|before| before.vector_indexes.iter().find(|index| index.entry() == entry));
+        self.vector_indexes.push(match known {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(VectorIndex::new(Opened::open(disk, self.manifest.store, entry)?)),
         });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::error::Damage;
 use crate::segment::Segment;
 use hedgerow_format::segment::{ChunkRow, DocumentRow};
-use hedgerow_format::{ChunkId, DocumentId};
+use hedgerow_format::{ChunkId, DocumentId, Key};
 use std::ops::Range;
 
 /// A document of a generation.
@@ -21,6 +21,11 @@ impl<'a> DocumentView<'a> {
 
     pub(crate) fn id(&self) -> DocumentId {
         self.id
+    }
+
+    /// Its key.
+    pub(crate) fn hash_key(&self) -> Key {
+        Key(self.row.key)
     }
 
     /// Hash over the document as it was given and the identity of what read it.

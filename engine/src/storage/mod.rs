@@ -136,6 +136,9 @@ pub struct Merging {
     pub bytes: u64,
 }
 
+/// Vectors from which on an index answers sooner than comparing all of them.
+const INDEX_FROM: u64 = 4096;
+
 impl Default for Merging {
     fn default() -> Self {
         Self { fanout: 8, bytes: 64 << 20 }
@@ -152,6 +155,8 @@ pub struct Env {
     /// Bytes of memory that similarity edges may take while they are made, apart from maps of files; none for 2 GiB, or more
     /// where that does not do. With less a build takes longer, and its edges are the same. Edges of signals take what they take.
     pub edge_memory: Option<u64>,
+    /// Vectors from which on a space has an index; one with fewer is compared as a whole.
+    pub index_from: u64,
     /// How text is written.
     pub(crate) codec: Codec,
     seed: Option<Arc<AtomicU64>>,
@@ -218,7 +223,14 @@ impl Env {
     /// The system's randomness.
     #[must_use]
     pub fn new(disk: Arc<dyn Vfs>) -> Self {
-        Self { disk, merging: Merging::default(), edge_memory: None, codec: Codec::Zstd, seed: None }
+        Self {
+            disk,
+            merging: Merging::default(),
+            edge_memory: None,
+            index_from: INDEX_FROM,
+            codec: Codec::Zstd,
+            seed: None,
+        }
     }
 
     /// Randomness that follows from a seed, so that a run replays exactly.

@@ -93,9 +93,10 @@ impl FileName {
     pub fn folder(&self) -> Folder {
         match self {
             Self::Numbered { kind: FileKind::Segment, .. } => Folder::Segments,
-            Self::Numbered { kind: FileKind::Links | FileKind::Edges | FileKind::Communities, .. } => {
-                Folder::Projections
-            }
+            Self::Numbered {
+                kind: FileKind::Links | FileKind::Edges | FileKind::Communities | FileKind::Vectors,
+                ..
+            } => Folder::Projections,
             Self::Numbered { kind: FileKind::Manifest, .. } => Folder::Manifests,
             _ => Folder::Root,
         }
@@ -156,6 +157,7 @@ fn extension(kind: FileKind) -> &'static str {
         FileKind::Edges => "edges.prj",
         FileKind::Manifest => "man",
         FileKind::Communities => "communities.prj",
+        FileKind::Vectors => "vectors.prj",
     }
 }
 

@@ -18,6 +18,8 @@ pub struct VerifiedFile {
     layout: Layout,
     /// One flag a section: its blocks have been checked.
     checked: Vec<AtomicBool>,
+    /// One flag a block: it has been checked by itself.
+    checked_blocks: Vec<AtomicBool>,
 }
 
 /// Why a file could not be opened.
@@ -60,8 +62,13 @@ impl VerifiedFile {
         if layout.header_hash != entry.header_hash || named != meant {
             return Err(damage(FormatError::Hash { what: "the header", offset: 0 }));
         }
+        Ok(Self::new(name, mapping, layout))
+    }
+
+    fn new(name: FileName, mapping: Mapping, layout: Layout) -> Self {
         let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { name, mapping, layout, checked })
+        let checked_blocks = (0..layout.block_count()).map(|_| AtomicBool::new(false)).collect();
+        Self { name, mapping, layout, checked, checked_blocks }
     }
 
     /// A file that was just made and lies in memory alone.
@@ -70,8 +77,7 @@ impl VerifiedFile {
     /// [`Damage`] where the bytes are no such file.
     pub fn in_memory(name: FileName, kind: FileKind, bytes: Vec<u8>) -> Result<Self, Damage> {
         let layout = Layout::parse(kind, &bytes).map_err(|source| Damage { file: name.to_string(), source })?;
-        let checked = layout.sections().iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { name, mapping: Mapping::Heap(bytes), layout, checked })
+        Ok(Self::new(name, Mapping::Heap(bytes), layout))
     }
 
     /// Which file it is.
@@ -149,6 +155,30 @@ impl VerifiedFile {
     /// The sections that it has.
     pub fn sections(&self) -> impl Iterator<Item = SectionKind> {
         self.layout.sections().iter().map(|section| section.kind)
+    }
+
+    /// Some bytes of a section, or none where it has not as many. Only the blocks that they lie in are checked, each once.
+    ///
+    /// # Errors
+    /// [`Damage`] where one of these is damaged.
+    pub fn part(&self, kind: SectionKind, part: Range<usize>) -> Result<&[u8], Damage> {
+        let sections = self.layout.sections();
+        let Ok(position) = sections.binary_search_by_key(&kind, |section| section.kind) else { return Ok(&[]) };
+        let whole = sections[position].range.clone();
+        let range = whole.start.saturating_add(part.start)..whole.start.saturating_add(part.end);
+        if range.end > whole.end || range.is_empty() {
+            return Ok(&[]);
+        }
+        if !self.checked[position].load(Ordering::Acquire) && !planted(Planted::ChecksumIgnored) {
+            for block in Layout::blocks_of(&range) {
+                let known = self.checked_blocks.get(block).is_some_and(|checked| checked.load(Ordering::Acquire));
+                if !known {
+                    self.layout.check_block(&self.mapping, block).map_err(|error| self.damage(error))?;
+                    self.checked_blocks.iter().skip(block).take(1).for_each(|flag| flag.store(true, Ordering::Release));
+                }
+            }
+        }
+        Ok(&self.mapping[range])
     }
 
     /// Checks every byte of the file; sections need no check of their own afterwards.

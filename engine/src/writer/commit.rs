@@ -4,7 +4,10 @@ use crate::catalog::State;
 use crate::error::{CommitError, StorageError};
 use crate::manifest;
 use crate::planted::{Planted, planted};
-use crate::projection::{CommunitiesData, EdgesData, LinksData, build_communities, build_edges, build_links};
+use crate::projection::{
+    CommunitiesData, EdgesData, LinksData, VectorIndexData, build_communities, build_edges, build_links,
+    build_vector_index,
+};
 use crate::segment::{Content, build};
 use crate::snapshot::Snapshot;
 use crate::storage::{Env, FileFault, FileName, Folder, Vfs, WriteFault, at, at_folder, write_file};
@@ -54,6 +57,8 @@ pub enum Projected {
     Edges(Vec<EdgesData>),
     /// Communities of entities with their reports.
     Communities(Box<CommunitiesData>),
+    /// The index of a vector space.
+    Vectors(Box<VectorIndexData>),
 }
 
 /// What goes into one file.
@@ -61,6 +66,7 @@ enum Part<'p> {
     Links(&'p LinksData),
     Edges(&'p EdgesData),
     Communities(&'p CommunitiesData),
+    Vectors(&'p VectorIndexData),
 }
 
 impl Projected {
@@ -69,6 +75,7 @@ impl Projected {
             Self::Links(data) => vec![Part::Links(data)],
             Self::Edges(kinds) => kinds.iter().map(Part::Edges).collect(),
             Self::Communities(data) => vec![Part::Communities(data)],
+            Self::Vectors(data) => vec![Part::Vectors(data)],
         }
     }
 }
@@ -134,6 +141,7 @@ impl Writer {
                 Part::Links(data) => build_links(out, identity, data),
                 Part::Edges(data) => build_edges(out, identity, data),
                 Part::Communities(data) => build_communities(out, identity, data),
+                Part::Vectors(data) => build_vector_index(out, identity, data),
             });
             let file = match written {
                 Ok(file) => file,
@@ -283,6 +291,9 @@ fn entry_for(part: &Part<'_>, facts: u64) -> ProjectionEntry {
     match part {
         Part::Links(data) => whole(FileKind::Links, data.chunks_end),
         Part::Communities(data) => whole(FileKind::Communities, data.chunks_end),
+        Part::Vectors(data) => {
+            ProjectionEntry { space: data.space.clone(), ..whole(FileKind::Vectors, data.chunks_end) }
+        }
         Part::Edges(data) => ProjectionEntry {
             kind: FileKind::Edges.number(),
             chunks_end: data.chunks_end,

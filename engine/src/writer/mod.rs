@@ -161,6 +161,11 @@ impl Store {
         }
     }
 
+    /// Vectors from which on a space has an index.
+    pub(crate) fn index_from(&self) -> u64 {
+        self.env.index_from
+    }
+
     /// The newest generation whose links were in step while this store has been open.
     pub(crate) fn linked(&self) -> Option<Arc<Snapshot>> {
         self.linked.read().unwrap_or_else(PoisonError::into_inner).clone()

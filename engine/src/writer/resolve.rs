@@ -250,7 +250,7 @@ fn known_vector(snapshot: &Snapshot, chunk: ChunkId, vector: &StagedVector) -> R
     for segment in snapshot.segments() {
         for view in segment.spaces()?.into_iter().filter(|view| view.name == vector.space) {
             let Some(row) = view.chunks.position_of(chunk.0) else { continue };
-            let bytes = view.components.chunks_exact(view.dimensions * 4).nth(row).unwrap_or_default();
+            let bytes = view.vector(row)?;
             let same = bytes.iter().copied().eq(vector.components.iter().flat_map(|component| component.to_le_bytes()));
             known = if same { Known::Same } else { Known::Other };
         }

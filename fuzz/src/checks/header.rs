@@ -5,7 +5,7 @@ use hedgerow_format::Record;
 use hedgerow_format::checksum::{BLOCK_BYTES, crc32c, hash};
 use hedgerow_format::file::{FileHeader, FileKind, HEADER_BYTES, Layout, SECTION_ALIGNMENT, Whole};
 
-const KINDS: [FileKind; 5] = FileKind::ALL;
+const KINDS: [FileKind; 6] = FileKind::ALL;
 
 /// No header and no table makes a reader panic, and what is read lies inside the file and apart.
 pub fn check(bytes: &[u8]) {

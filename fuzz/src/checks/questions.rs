@@ -4,7 +4,7 @@ use crate::checks::input::Input;
 use hedgerow::{
     Bounded, Direction, EdgeKind, ExpandOptions, Filter, Following, GraphPart, Key, Listing, NeighbourOptions, Node,
     NodeSet, PathCost, PathOptions, QueryError, QueryLimits, Question, RankedKind, RankingOptions, Recipe, Returned,
-    Snapshot, Strategy,
+    Snapshot, Strategy, VectorSearch,
 };
 use hedgerow_durability::MODELS;
 use std::ops::ControlFlow;
@@ -89,7 +89,11 @@ fn one(snapshot: &Snapshot, input: &mut Input<'_>) -> Result<(), QueryError> {
         4 => {
             let (count, filter) = (count(input), filter(input));
             let space = if input.byte().is_multiple_of(4) { "other" } else { "letters" };
-            let found = queries.search_vectors(space, &vector(input), filter.as_ref(), count)?;
+            let found = queries.search_vectors(
+                space,
+                &vector(input),
+                &VectorSearch { filter: filter.as_ref(), ..VectorSearch::new(count) },
+            )?;
             assert!(found.len() <= count, "no more than asked for");
         }
         5 => drop(queries.describe(queries.find(&node(input))?, count(input))?),
@@ -215,7 +219,7 @@ fn listed(snapshot: &Snapshot) -> Result<(), QueryError> {
     for space in snapshot.spaces()? {
         let mut wanted = vec![0.0; space.dimensions];
         wanted.iter_mut().take(1).for_each(|component| *component = 1.0);
-        queries.search_vectors(&space.name, &wanted, None, usize::MAX)?;
+        queries.search_vectors(&space.name, &wanted, &VectorSearch::new(usize::MAX))?;
     }
     queries.ask(&Question::new("Who owns the old Bridge of Dover, Alice or Carol?"), MODELS)?;
     snapshot.stats()?;

@@ -6,14 +6,15 @@ use crate::checks::segment_reader;
 use hedgerow_format::file::{FileBuilder, FileIdentity, FileKind, Finished, Whole};
 use hedgerow_format::projection::{
     CommunityReportRow, CommunityRow, CommunitySettingsRow, EdgeReportRow, EdgeRow, EdgeSignalRow, EdgeSpare,
-    LinkEntityRow, LinkLeadRow, LinkPredicateRow, LinkWords, NO_PARENT, ReportCitationRow, validate_communities,
-    validate_edges, validate_links,
+    LinkEntityRow, LinkLeadRow, LinkPredicateRow, LinkWords, NO_PARENT, ReportCitationRow, VectorIndexRow, code_bytes,
+    validate_communities, validate_edges, validate_links, validate_vectors,
 };
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{self, SegmentShape};
 use hedgerow_format::{FormatError, TextRef, U32s};
 
-const KINDS: [FileKind; 4] = [FileKind::Segment, FileKind::Links, FileKind::Edges, FileKind::Communities];
+const KINDS: [FileKind; 5] =
+    [FileKind::Segment, FileKind::Links, FileKind::Edges, FileKind::Communities, FileKind::Vectors];
 
 /// An input: a file's kind, what the manifest says of it, and its sections.
 #[derive(Clone, Debug)]
@@ -107,6 +108,7 @@ pub fn check(bytes: &[u8]) {
         FileKind::Segment => (segment::validate(&whole, input.shape), segment_reader::read(&whole, input.shape)),
         FileKind::Links => (validate_links(&whole, input.shape.chunks), read_links(&whole, input.shape.chunks)),
         FileKind::Communities => (validate_communities(&whole), read_communities(&whole)),
+        FileKind::Vectors => (validate_vectors(&whole), read_vectors(&whole)),
         _ => (validate_edges(&whole, input.shape.chunks), read_edges(&whole, input.shape.chunks)),
     };
     if valid.is_ok() {
@@ -164,6 +166,28 @@ fn read_links(file: &Whole<'_>, chunks: u32) -> Result<(), String> {
     }
     let leads = file.rows::<LinkLeadRow>(SectionKind::LinkLeads).map_err(said)?;
     if leads.iter().any(|lead| lead.chunk as usize >= chunks) { Err("a lead of no chunk".into()) } else { Ok(()) }
+}
+
+/// Each node has its codes, and its neighbours are nodes.
+fn read_vectors(file: &Whole<'_>) -> Result<(), String> {
+    let said = |error: FormatError| error.to_string();
+    let row = file.rows::<VectorIndexRow>(SectionKind::VectorIndex).map_err(said)?.get(0).ok_or("there is no row")?;
+    [row.space, row.model].into_iter().try_for_each(|place| file.string(place).map(|_| ())).map_err(said)?;
+    let codes = file.section(SectionKind::IndexCodes).map_err(said)?;
+    let lists = file.u32s(SectionKind::IndexNeighbours).map_err(said)?;
+    let entries = file.u32s(SectionKind::IndexEntries).map_err(said)?;
+    for node in 0..row.nodes as usize {
+        let width = code_bytes(row.dimensions);
+        let own = codes.get(node * width..(node + 1) * width).ok_or_else(|| format!("node {node} has no codes"))?;
+        let list = lists.slice(node * row.degree as usize..(node + 1) * row.degree as usize);
+        if own.contains(&0) || list.len() != row.degree as usize {
+            return Err(format!("node {node} is no node"));
+        }
+    }
+    if lists.iter().chain(entries.iter()).any(|node| node >= row.nodes && node != u32::MAX) {
+        return Err("a neighbour is no node".into());
+    }
+    Ok(())
 }
 
 /// The sections of relations in each direction.

@@ -4,6 +4,7 @@ use crate::flips::stores::Fault;
 use crate::pipeline::{MODELS, unit_vector};
 use hedgerow::{
     Context, Description, EdgeKind, ExpandOptions, Expansion, Found, Listing, Question, Snapshot, Stats, Strategy,
+    VectorSearch,
 };
 
 /// What a question got.
@@ -40,7 +41,7 @@ const QUESTIONS: [(&str, Ask); 15] = [
     ("search terms", |snapshot| Ok(Answer::Found(snapshot.search_terms("the old number of Dover", None, 5)?))),
     ("search vectors", |snapshot| {
         let vector = unit_vector(&[0.5, 0.5, 0.5, 0.5]).components;
-        Ok(Answer::Found(snapshot.search_vectors("letters", &vector, None, 5)?))
+        Ok(Answer::Found(snapshot.search_vectors("letters", &vector, &VectorSearch::new(5))?))
     }),
     ("expand two hops", |snapshot| {
         expand(snapshot, "entity:Alice3", &ExpandOptions { hops: 2, ..ExpandOptions::default() })

@@ -310,7 +310,10 @@ fn part(name: FileName, kind: FileKind, bytes: &[u8], range: Range<usize>) -> Re
 }
 
 fn is_projection(name: &FileName) -> bool {
-    matches!(name, FileName::Numbered { kind: FileKind::Links | FileKind::Edges | FileKind::Communities, .. })
+    matches!(
+        name,
+        FileName::Numbered { kind: FileKind::Links | FileKind::Edges | FileKind::Communities | FileKind::Vectors, .. }
+    )
 }
 
 /// A file that ends early is damage; an error that blames the system for it sends people the wrong way.

@@ -1,0 +1,254 @@
+//! What is nearest to a vector: by walking the index of a space, by comparing codes, and by comparing what no index covers.
+
+use crate::distance::dot_bytes;
+use crate::distance::near::{Probe, products};
+use crate::error::{Damage, QueryError};
+use crate::index::vector::{Graph, Ranked, Walk};
+use crate::projection::VectorIndex;
+use crate::query::legs::Vectors;
+use crate::snapshot::{Bounded, Space, SpaceVectors};
+use hedgerow_format::{ChunkId, ChunkSlot, F32s, U32s};
+use rayon::prelude::*;
+use roaring::RoaringBitmap;
+
+/// How much of what is nearest a search is to find. What it finds it scores exactly, and the rows that no index covers are always compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// All of it.
+    Exact,
+    /// 95 of 100, as the index found when it asked itself.
+    At95,
+    /// 99 of 100, likewise.
+    #[default]
+    At99,
+    /// What a walk with a beam of this width finds.
+    Beam(u32),
+}
+
+/// Codes that one task compares.
+const COMPARED_TOGETHER: usize = 4096;
+/// A node that a walk sees costs as much as so many that are compared one after another.
+const STRAY: usize = 3;
+/// Nodes that a walk sees for each place of its beam, and at least.
+const SEEN: usize = 15;
+const SEEN_LEAST: usize = 400;
+/// A walk's answer is chosen among so many more than are wanted.
+const SPARE: usize = 16;
+
+/// A search in the index of a space.
+struct Search<'q> {
+    bounded: &'q Bounded<'q>,
+    graph: Graph<'q>,
+    chunks: U32s<'q>,
+    errors: F32s<'q>,
+    /// What the product of a code of one and the question's is.
+    unit: f64,
+    question: &'q [f32],
+    probe: Probe,
+    /// How far the question lies from what its codes stand for.
+    left: f64,
+    vectors: SpaceVectors<'q>,
+    allowed: Option<&'q RoaringBitmap>,
+    count: usize,
+}
+
+impl Bounded<'_> {
+    /// The nearest chunks to a question's vector, with cosines, in no order; more than `count` perhaps.
+    pub(super) fn nearest(
+        &self,
+        space: &Space,
+        question: &[f32],
+        allowed: Option<&RoaringBitmap>,
+        count: usize,
+        recall: Recall,
+    ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let Some(index) = self.vector_index(&space.name) else {
+            let mut found = Vectors::of(self, space)?.cosines(self, space, question)?;
+            found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
+            return Ok(found);
+        };
+        let mut found = self.uncovered(space, index, question)?;
+        found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
+        found.extend(Search::new(self, space, index, (question, allowed), count)?.search(index, recall)?);
+        // After a merge, what the index covers lies in a segment that it doesn't know, too.
+        found.sort_unstable_by_key(|(chunk, _)| *chunk);
+        found.dedup_by_key(|(chunk, _)| *chunk);
+        Ok(found)
+    }
+
+    /// The vectors of segments that the index does not cover.
+    fn uncovered(
+        &self,
+        space: &Space,
+        index: &VectorIndex,
+        question: &[f32],
+    ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let mut covered = Vec::with_capacity(self.segments().len());
+        for segment in self.segments() {
+            covered.push(index.covers(segment.entry().file.number)?);
+        }
+        if covered.iter().all(|covered| *covered) {
+            return Ok(Vec::new());
+        }
+        Vectors::outside(self, space, &covered)?.cosines(self, space, question)
+    }
+}
+
+impl<'q> Search<'q> {
+    fn new(
+        bounded: &'q Bounded<'q>,
+        space: &Space,
+        index: &'q VectorIndex,
+        (question, allowed): (&'q [f32], Option<&'q RoaringBitmap>),
+        count: usize,
+    ) -> Result<Self, Damage> {
+        let (probe, scale, left) = Probe::of_vector(question);
+        Ok(Self {
+            bounded,
+            graph: index.graph()?,
+            chunks: index.chunks()?,
+            errors: index.errors()?,
+            unit: scale * index.row()?.scale,
+            question,
+            probe,
+            left,
+            vectors: bounded.vectors_of(&space.name)?,
+            allowed,
+            count,
+        })
+    }
+
+    fn search(&self, index: &VectorIndex, recall: Recall) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let nodes = self.chunks.len();
+        let wanted = self.allowed.map(|allowed| self.nodes(allowed));
+        let among = wanted.as_ref().map_or(nodes, Vec::len);
+        if let Some(width) = width(index, recall, self.count)?
+            && among > 0
+        {
+            let width = width.saturating_mul(nodes).div_ceil(among).min(nodes);
+            let seen = width.saturating_mul(SEEN).saturating_add(SEEN_LEAST);
+            if seen.saturating_mul(STRAY) < among {
+                let found = self.walk(width)?;
+                if found.len() >= self.count {
+                    return Ok(found);
+                }
+            }
+        }
+        self.compare(wanted)
+    }
+
+    /// The nodes of some chunks.
+    fn nodes(&self, allowed: &RoaringBitmap) -> Vec<u32> {
+        let first = self.chunks.get(0).unwrap_or_default();
+        let node = |chunk: u32| {
+            let guess = chunk.checked_sub(first)?;
+            if self.chunks.get(ChunkSlot(guess).index()) == Some(chunk) {
+                return Some(guess);
+            }
+            self.chunks.position_of(chunk).and_then(|node| u32::try_from(node).ok())
+        };
+        allowed.iter().filter_map(node).collect()
+    }
+
+    fn is_wanted(&self, node: u32) -> bool {
+        let Some(chunk) = self.chunks.get(ChunkSlot(node).index()) else { return false };
+        self.bounded.is_live(ChunkId(chunk)) && self.allowed.is_none_or(|allowed| allowed.contains(chunk))
+    }
+
+    fn walk(&self, width: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let guard = &self.bounded.guard;
+        guard.hold_bytes(self.chunks.len() as u64 / 8 + 64 * width as u64)?;
+        let (mut walk, mut pace) = (Walk::default(), guard.pace());
+        let picky = self.allowed.is_some() || self.bounded.has_dead();
+        let is_wanted = |node: u32| self.is_wanted(node);
+        let wanted: Option<&dyn Fn(u32) -> bool> = if picky { Some(&is_wanted) } else { None };
+        walk.walk(&self.graph, &self.probe, width, wanted, || pace.steps(SEEN))?;
+        let most = self.count.saturating_mul(2).max(self.count.saturating_add(SPARE));
+        if picky {
+            self.scored(walk.found().take(most).map(Ranked::node))
+        } else {
+            self.scored(walk.best().take(most).map(Ranked::node))
+        }
+    }
+
+    /// The cosines of some nodes.
+    fn scored(&self, nodes: impl Iterator<Item = u32>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let (mut scored, mut pace) = (Vec::new(), self.bounded.guard.pace());
+        for node in nodes {
+            pace.step()?;
+            let Some(chunk) = self.chunks.get(ChunkSlot(node).index()).map(ChunkId) else { continue };
+            if let Some(row) = self.vectors.of(chunk)? {
+                scored.push((chunk, dot_bytes(self.question, row)));
+            }
+        }
+        Ok(scored)
+    }
+
+    /// Compares the codes of all nodes or of some, and the vectors of those that their codes don't rule out.
+    fn compare(&self, wanted: Option<Vec<u32>>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let guard = &self.bounded.guard;
+        let nodes = wanted.unwrap_or_else(|| (0..).take(self.chunks.len()).collect());
+        guard.hold::<(f32, f32, u32)>(nodes.len().saturating_mul(2))?;
+        let near: Result<Vec<Vec<Bounds>>, QueryError> = nodes
+            .par_chunks(COMPARED_TOGETHER)
+            .map_init(Vec::new, |products, nodes| {
+                guard.poll()?;
+                Ok(self.near(nodes, products))
+            })
+            .collect();
+        let near = rule_out(near?.concat(), self.count);
+        self.scored(near.into_iter().map(|bounds| bounds.node))
+    }
+
+    /// Those of some nodes that may be among the nearest of them.
+    fn near(&self, nodes: &[u32], scores: &mut Vec<i32>) -> Vec<Bounds> {
+        products(&self.probe, self.graph.rows, nodes, scores);
+        let mut bounds = Vec::with_capacity(nodes.len());
+        for (node, product) in nodes.iter().zip(scores) {
+            if !self.is_wanted(*node) {
+                continue;
+            }
+            let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
+            // The vector and the question have length one: see `Codes` for the bound.
+            let error = own + self.left * (1.0 + own) + ROUNDING;
+            let estimate = f64::from(*product) * self.unit;
+            bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
+        }
+        rule_out(bounds, self.count)
+    }
+}
+
+/// More than what a cosine and the figures here are rounded by.
+const ROUNDING: f64 = 1e-5;
+
+/// Between what a node's cosine lies.
+#[derive(Clone, Copy)]
+struct Bounds {
+    least: f64,
+    most: f64,
+    node: u32,
+}
+
+/// Leaves out what `count` others are certainly nearer than.
+fn rule_out(mut bounds: Vec<Bounds>, count: usize) -> Vec<Bounds> {
+    if count == 0 || bounds.len() <= count {
+        return bounds;
+    }
+    let mut least: Vec<f64> = bounds.iter().map(|bounds| bounds.least).collect();
+    let (_, line, _) = least.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+    bounds.retain(|bounds| bounds.most >= *line);
+    bounds
+}
+
+/// The width of the beam that an index found to be wide enough; none where only comparing all is.
+fn width(index: &VectorIndex, recall: Recall, count: usize) -> Result<Option<usize>, Damage> {
+    let least = match recall {
+        Recall::Exact => return Ok(None),
+        Recall::Beam(width) => return Ok(Some(ChunkSlot(width).index().max(count))),
+        Recall::At95 => 9_500,
+        Recall::At99 => 9_900,
+    };
+    let walk = index.walks()?.iter().find(|walk| walk.found >= least);
+    // Indexes ask for ten.
+    Ok(walk.map(|walk| ChunkSlot(walk.width).index().saturating_add(count.saturating_sub(10))))
+}
