@@ -129,7 +129,7 @@ kinds! {
     IndexNeighbours = 116, "index neighbours", 4, "Neighbours of each node, in lists of equal length.";
     IndexEntries = 117, "index entries", 4, "Nodes that walks begin at.";
     IndexErrors = 118, "index errors", 4, "How far each node's vector lies from what its codes stand for at most, `f32`.";
-    IndexWalks = 119, "index walks", 8, "One `WalkRow` a width of the beam that was tried, ascending.";
+    IndexWalks = 119, "index walks", 8, "One `WalkRow` a slack that was tried, ascending.";
 }
 
 /// A file whose sections can be read; a missing section reads as an empty one.

@@ -3,7 +3,7 @@
 use crate::distance::dot_bytes;
 use crate::distance::near::{Probe, products};
 use crate::error::{Damage, QueryError};
-use crate::index::vector::{Graph, Ranked, Walk};
+use crate::index::vector::{Graph, Ranked, Until, WIDTH_MAX, Walk};
 use crate::projection::VectorIndex;
 use crate::query::legs::Vectors;
 use crate::snapshot::{Bounded, Space, SpaceVectors};
@@ -21,7 +21,7 @@ pub enum Recall {
     /// 99 of 100, likewise.
     #[default]
     At99,
-    /// What a walk with a beam of this width finds.
+    /// What is found by looking at the neighbours of so many best chunks.
     Beam(u32),
 }
 
@@ -29,7 +29,7 @@ pub enum Recall {
 const COMPARED_TOGETHER: usize = 4096;
 /// A node that a walk sees costs as much as so many that are compared one after another.
 const STRAY: usize = 3;
-/// Nodes that a walk sees for each place of its beam, and at least.
+/// Nodes that a walk sees for each that it keeps, and at least.
 const SEEN: usize = 15;
 const SEEN_LEAST: usize = 400;
 /// A walk's answer is chosen among so many more than are wanted.
@@ -119,22 +119,38 @@ impl<'q> Search<'q> {
     }
 
     fn search(&self, index: &VectorIndex, recall: Recall) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let nodes = self.chunks.len();
         let wanted = self.allowed.map(|allowed| self.nodes(allowed));
-        let among = wanted.as_ref().map_or(nodes, Vec::len);
-        if let Some(width) = width(index, recall, self.count)?
-            && among > 0
+        let among = wanted.as_ref().map_or(self.chunks.len(), Vec::len);
+        if let Some(until) = self.until(index, recall)?
+            && among > self.count
         {
-            let width = width.saturating_mul(nodes).div_ceil(among).min(nodes);
-            let seen = width.saturating_mul(SEEN).saturating_add(SEEN_LEAST);
-            if seen.saturating_mul(STRAY) < among {
-                let found = self.walk(width)?;
+            let kept = if until.slack.is_finite() { self.count } else { until.width };
+            let seen = kept.saturating_mul(SEEN).saturating_mul(self.chunks.len()) / among;
+            if seen.saturating_add(SEEN_LEAST).saturating_mul(STRAY) < among {
+                let found = self.walk(until)?;
                 if found.len() >= self.count {
                     return Ok(found);
                 }
             }
         }
         self.compare(wanted)
+    }
+
+    /// How long the index found that a walk must be; none where only comparing all does.
+    fn until(&self, index: &VectorIndex, recall: Recall) -> Result<Option<Until>, Damage> {
+        let least = match recall {
+            Recall::Exact => return Ok(None),
+            Recall::Beam(width) => return Ok(Some(Until::width(ChunkSlot(width).index().max(self.count)))),
+            Recall::At95 => 9_500,
+            Recall::At99 => 9_900,
+        };
+        let walk = index.walks()?.iter().find(|walk| walk.found >= least);
+        Ok(walk.map(|walk| Until {
+            width: WIDTH_MAX.max(self.count.saturating_mul(4)),
+            nearest: self.count,
+            slack: f64::from(walk.slack) / 1000.0,
+            one: 1.0 / self.unit,
+        }))
     }
 
     /// The nodes of some chunks.
@@ -155,14 +171,14 @@ impl<'q> Search<'q> {
         self.bounded.is_live(ChunkId(chunk)) && self.allowed.is_none_or(|allowed| allowed.contains(chunk))
     }
 
-    fn walk(&self, width: usize) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+    fn walk(&self, until: Until) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let guard = &self.bounded.guard;
-        guard.hold_bytes(self.chunks.len() as u64 / 8 + 64 * width as u64)?;
+        guard.hold_bytes((self.chunks.len() as u64 / 8).saturating_add(64_u64.saturating_mul(until.width as u64)))?;
         let (mut walk, mut pace) = (Walk::default(), guard.pace());
         let picky = self.allowed.is_some() || self.bounded.has_dead();
         let is_wanted = |node: u32| self.is_wanted(node);
         let wanted: Option<&dyn Fn(u32) -> bool> = if picky { Some(&is_wanted) } else { None };
-        walk.walk(&self.graph, &self.probe, width, wanted, || pace.steps(SEEN))?;
+        walk.walk(&self.graph, &self.probe, until, wanted, || pace.steps(SEEN))?;
         let most = self.count.saturating_mul(2).max(self.count.saturating_add(SPARE));
         if picky {
             self.scored(walk.found().take(most).map(Ranked::node))
@@ -238,17 +254,4 @@ fn rule_out(mut bounds: Vec<Bounds>, count: usize) -> Vec<Bounds> {
     let (_, line, _) = least.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
     bounds.retain(|bounds| bounds.most >= *line);
     bounds
-}
-
-/// The width of the beam that an index found to be wide enough; none where only comparing all is.
-fn width(index: &VectorIndex, recall: Recall, count: usize) -> Result<Option<usize>, Damage> {
-    let least = match recall {
-        Recall::Exact => return Ok(None),
-        Recall::Beam(width) => return Ok(Some(ChunkSlot(width).index().max(count))),
-        Recall::At95 => 9_500,
-        Recall::At99 => 9_900,
-    };
-    let walk = index.walks()?.iter().find(|walk| walk.found >= least);
-    // Indexes ask for ten.
-    Ok(walk.map(|walk| ChunkSlot(walk.width).index().saturating_add(count.saturating_sub(10))))
 }

@@ -30,7 +30,7 @@ record! {
 record! {
     /// How much of what is nearest a walk finds.
     WalkRow: 8 bytes {
-        0 width: u32 = "Width of the beam.";
+        0 slack: u32 = "Slack of the walk, in thousandths.";
         4 found: u32 = "How much of the ten nearest was found, in hundredths of a per cent.";
     }
 }
@@ -144,14 +144,14 @@ fn lists<S: Sections>(file: &S) -> Result<(), FormatError> {
     }
 }
 
-/// S-VIX-5: widths of walks strictly increase from 1, and what they find is a share.
+/// S-VIX-5: slacks of walks strictly increase from 1, and what they find is a share.
 fn walks<S: Sections>(file: &S) -> Result<(), FormatError> {
     let mut before = 0;
     for (place, walk) in file.rows::<WalkRow>(SectionKind::IndexWalks)?.iter().enumerate() {
-        if walk.width <= before || walk.found > 10_000 {
+        if walk.slack <= before || walk.found > 10_000 {
             return Err(broken(SectionKind::IndexWalks, "S-VIX-5", place));
         }
-        before = walk.width;
+        before = walk.slack;
     }
     Ok(())
 }

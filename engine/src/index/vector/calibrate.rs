@@ -1,9 +1,9 @@
-//! How wide a walk must be: an index asks itself.
+//! How long a walk must be: an index asks itself.
 
 use crate::distance::near::{NOWHERE, Probe, products};
 use crate::index::control::{Cancelled, Control};
 use crate::index::vector::Graph;
-use crate::index::vector::walk::Walk;
+use crate::index::vector::walk::{Until, Walk};
 use hedgerow_format::projection::WalkRow;
 use rayon::prelude::*;
 
@@ -13,20 +13,22 @@ const QUESTIONS: usize = 256;
 const NEAREST: usize = 10;
 /// How much of another row there is in a question: people's questions are about what rows say, but none of them.
 const BESIDE: f32 = 0.35;
-/// Widths that are tried: each is a fourth root of two above the one before, and less than the last.
-const WIDTHS: [u32; 25] =
-    [10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 57, 67, 80, 95, 113, 135, 160, 190, 226, 269, 320, 381, 453, 538, 640];
-/// Beyond this share nothing wider is tried.
+/// Slacks that are tried, in thousandths.
+const SLACKS: [u32; 18] = [20, 30, 40, 50, 65, 80, 100, 120, 140, 160, 180, 200, 230, 260, 300, 340, 400, 500];
+/// No walk keeps more nodes.
+pub const WIDTH_MAX: usize = 2048;
+/// Beyond this share nothing longer is tried.
 const ENOUGH: u32 = 9_950;
 
 /// What a question is made of, itself, and the product that the last of the nearest has.
 struct Asked {
     row: u32,
     probe: Probe,
+    one: f64,
     least: i32,
 }
 
-/// How much of the nearest rows walks of several widths find, for questions that are mixed of two rows each, spread over an order;
+/// How much of the nearest rows walks of several slacks find, for questions that are mixed of two rows each, spread over an order;
 /// the first one is not looked for. Compares each question with all rows, on the current rayon pool.
 ///
 /// # Errors
@@ -38,15 +40,15 @@ pub fn calibrate(graph: &Graph<'_>, order: &[u32], control: &dyn Control) -> Res
     let count = u32::try_from(graph.rows.count()).unwrap_or(u32::MAX);
     let asked: Vec<Asked> = pairs.into_par_iter().map(|pair| ask(graph, pair, count)).collect();
     let mut walks = Vec::new();
-    for width in WIDTHS {
+    for slack in SLACKS {
         if control.cancelled() {
             return Err(Cancelled);
         }
         let found: usize =
-            asked.par_iter().map_init(Walk::default, |walk, asked| found(graph, asked, width, walk)).sum();
+            asked.par_iter().map_init(Walk::default, |walk, asked| found(graph, asked, slack, walk)).sum();
         let whole = (NEAREST.min(graph.rows.count().saturating_sub(1)) * asked.len()).max(1);
         let found = u32::try_from(found.min(whole) * 10_000 / whole).unwrap_or_default();
-        walks.push(WalkRow { width, found });
+        walks.push(WalkRow { slack, found });
         if found >= ENOUGH {
             break;
         }
@@ -58,17 +60,21 @@ fn ask(graph: &Graph<'_>, (row, beside): (u32, u32), count: u32) -> Asked {
     let number = |code: &u8| f32::from((code ^ 128).cast_signed());
     let mixed = graph.rows.row(row).iter().zip(graph.rows.row(beside));
     let vector: Vec<f32> = mixed.map(|(code, beside)| number(code) + BESIDE * number(beside)).collect();
-    let (probe, ..) = Probe::of_vector(&vector);
+    let (probe, scale, _) = Probe::of_vector(&vector);
+    let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    // Rows are as long as the one that the question is mostly made of.
+    let one = (square * f64::from(graph.rows.square(row))).sqrt() / scale;
     let (all, mut scores) = ((0..count).filter(|other| *other != row).collect::<Vec<u32>>(), Vec::new());
     products(&probe, graph.rows, &all, &mut scores);
     let place = NEAREST.min(scores.len()).saturating_sub(1);
     let least = if scores.is_empty() { NOWHERE } else { *scores.select_nth_unstable_by(place, |a, b| b.cmp(a)).1 };
-    Asked { row, probe, least }
+    Asked { row, probe, one, least }
 }
 
-fn found(graph: &Graph<'_>, asked: &Asked, width: u32, walk: &mut Walk) -> usize {
+fn found(graph: &Graph<'_>, asked: &Asked, slack: u32, walk: &mut Walk) -> usize {
     let go_on = || Ok::<(), std::convert::Infallible>(());
-    let Ok(()) = walk.walk(graph, &asked.probe, width as usize, None, go_on);
+    let until = Until { width: WIDTH_MAX, nearest: NEAREST + 1, slack: f64::from(slack) / 1000.0, one: asked.one };
+    let Ok(()) = walk.walk(graph, &asked.probe, until, None, go_on);
     let others = walk.best().filter(|ranked| ranked.node() != asked.row).take(NEAREST);
     others.filter(|ranked| ranked.product() >= asked.least).count()
 }

@@ -6,12 +6,12 @@ use crate::index::control::{Cancelled, Control};
 use crate::index::vector::adopt::{Former, adopt};
 use crate::index::vector::prune::Pruning;
 use crate::index::vector::reach::{List, mend};
-use crate::index::vector::walk::{Ranked, Walk};
+use crate::index::vector::walk::{Ranked, Until, Walk};
 use crate::index::vector::{DEGREE, Graph, NOBODY};
 use rayon::prelude::*;
 
 /// The beam that a row's neighbours are looked for with.
-const BEAM: usize = 75;
+const BEAM: usize = 100;
 /// A list may grow to so many places before it is pruned.
 pub const SLACK: usize = DEGREE + DEGREE / 3;
 /// A batch is as large as the graph divided by this, and never larger than [`BATCH_MAX`].
@@ -135,7 +135,7 @@ impl Growing<'_> {
     fn neighbours_of(&self, row: u32, walk: &mut Walk, pruning: &mut Pruning) -> Links {
         let probe = Probe::of_row(self.rows.row(row));
         let go_on = || Ok::<(), std::convert::Infallible>(());
-        let Ok(()) = walk.walk(&self.graph(), &probe, BEAM, None, go_on);
+        let Ok(()) = walk.walk(&self.graph(), &probe, Until::width(BEAM), None, go_on);
         let candidates = walk.passed().chain(walk.best()).map(Ranked::node);
         pruning.prune((self.rows, &self.squares), row, candidates, DEGREE);
         (row, pruning.chosen.clone())

@@ -11,9 +11,9 @@ mod reach;
 mod walk;
 
 pub use adopt::Former;
-pub use calibrate::calibrate;
+pub use calibrate::{WIDTH_MAX, calibrate};
 pub use grow::{Growth, grow};
-pub use walk::{Ranked, Walk};
+pub use walk::{Ranked, Until, Walk};
 
 use crate::distance::near::CodeRows;
 

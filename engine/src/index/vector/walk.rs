@@ -1,4 +1,4 @@
-//! A walk through the graph, the best first, with a beam of bounded width.
+//! A walk through the graph, the best first, until nothing near enough is left (Al-Jazzazi et al., `Distance Adaptive Beam Search`, 2025).
 
 use crate::distance::near::{NOWHERE, Probe, products};
 use crate::index::vector::Graph;
@@ -38,6 +38,35 @@ impl Ranked {
 /// Nodes are numbered below this.
 pub const NODES_MAX: usize = 1 << 31;
 
+/// When a walk ends: where no node is left that is among the best and near enough.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// So many of the best are kept.
+    pub width: usize,
+    /// A node is near enough until so many that are wanted are found, and then if it is not further away than the last of these by
+    /// more than the slack.
+    pub nearest: usize,
+    /// A share of that one's squared distance.
+    pub slack: f64,
+    /// The product that a node has which is the question itself: squared distances are twice what is missing from it.
+    pub one: f64,
+}
+
+impl Until {
+    /// The neighbours of so many best nodes were looked at.
+    pub fn width(width: usize) -> Self {
+        Self { width, nearest: width, slack: f64::INFINITY, one: 0.0 }
+    }
+
+    /// What is not near enough any more.
+    #[expect(clippy::cast_possible_truncation, reason = "the conversion saturates")]
+    fn line(&self, found: &[Ranked]) -> Option<Ranked> {
+        let last = found.get(self.nearest.checked_sub(1)?)?;
+        let least = self.one - (1.0 + self.slack) * (self.one - f64::from(last.product()));
+        Some(Ranked::new(least as i32, 0))
+    }
+}
+
 /// The room that walks take; one after another may use the same.
 #[derive(Debug, Default)]
 pub struct Walk {
@@ -45,15 +74,19 @@ pub struct Walk {
     beam: Vec<Ranked>,
     /// The nodes whose neighbours were looked at, in that order.
     passed: Vec<Ranked>,
-    /// The best of those that are wanted.
+    /// The best of those that are wanted, where not all are.
     found: Vec<Ranked>,
+    /// What lies beyond is not near enough.
+    line: Option<Ranked>,
     listed: Vec<u32>,
     products: Vec<i32>,
 }
 
+/// Which nodes may be found; none for all.
+pub type Wanted<'w> = Option<&'w dyn Fn(u32) -> bool>;
+
 impl Walk {
-    /// Walks until the neighbours of the `width` best nodes that were seen have been seen. Keeps as many of the wanted ones. Asks now and then
-    /// whether to `go_on`.
+    /// Walks until there is nothing more to look at. Asks now and then whether to `go_on`.
     ///
     /// # Errors
     /// What `go_on` says.
@@ -61,20 +94,22 @@ impl Walk {
         &mut self,
         graph: &Graph<'_>,
         probe: &Probe,
-        width: usize,
-        wanted: Option<&dyn Fn(u32) -> bool>,
+        until: Until,
+        wanted: Wanted<'_>,
         mut go_on: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
-        let width = width.max(1);
         self.begin(graph);
         let mut next = 0;
         loop {
-            next = next.min(self.weigh(graph, probe, width, wanted));
+            next = next.min(self.weigh(graph, probe, until, wanted));
             while self.beam.get(next).is_some_and(|node| node.is_done()) {
                 next += 1;
             }
             let Some(node) = self.beam.get_mut(next) else { return Ok(()) };
             let ranked = *node;
+            if self.line.is_some_and(|line| ranked > line) {
+                return Ok(());
+            }
             *node = ranked.done();
             self.passed.push(ranked);
             go_on()?;
@@ -91,6 +126,7 @@ impl Walk {
         self.beam.clear();
         self.passed.clear();
         self.found.clear();
+        self.line = None;
         self.listed.clear();
         for entry in graph.entries {
             list(&mut self.seen, &mut self.listed, u32::from_le_bytes(*entry));
@@ -98,21 +134,23 @@ impl Walk {
     }
 
     /// Ranks the listed nodes. Gives the lowest place of the beam that is new.
-    fn weigh(&mut self, graph: &Graph<'_>, probe: &Probe, width: usize, wanted: Option<&dyn Fn(u32) -> bool>) -> usize {
+    fn weigh(&mut self, graph: &Graph<'_>, probe: &Probe, until: Until, wanted: Wanted<'_>) -> usize {
         products(probe, graph.rows, &self.listed, &mut self.products);
         let mut lowest = usize::MAX;
         for (node, product) in self.listed.iter().zip(&self.products) {
-            if *product == NOWHERE {
+            let ranked = Ranked::new(*product, *node);
+            if *product == NOWHERE || self.line.is_some_and(|line| ranked > line) {
                 continue;
             }
-            let ranked = Ranked::new(*product, *node);
-            if let Some(place) = insert(&mut self.beam, ranked, width) {
-                lowest = lowest.min(place);
-            }
-            if let Some(wanted) = wanted
-                && wanted(*node)
-            {
-                insert(&mut self.found, ranked, width);
+            let place = insert(&mut self.beam, ranked, until.width.max(1));
+            lowest = lowest.min(place.unwrap_or(usize::MAX));
+            let place = match wanted {
+                None => place,
+                Some(wanted) if wanted(*node) => insert(&mut self.found, ranked, until.width.max(1)),
+                Some(_) => None,
+            };
+            if until.slack.is_finite() && place.is_some_and(|place| place < until.nearest) {
+                self.line = until.line(if wanted.is_some() { &self.found } else { &self.beam });
             }
         }
         lowest
