@@ -23,6 +23,9 @@ pub enum Recall {
     At99,
     /// What is found by looking at the neighbours of so many best chunks.
     Beam(u32),
+    /// What is found by looking at all whose squared distance is not above that of the last one found by more than so many
+    /// thousandths of it.
+    Slack(u32),
 }
 
 /// Codes that one task compares.
@@ -62,6 +65,9 @@ impl Bounded<'_> {
         count: usize,
         recall: Recall,
     ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let Some(index) = self.vector_index(&space.name) else {
             let mut found = Vectors::of(self, space)?.cosines(self, space, question)?;
             found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
@@ -138,17 +144,19 @@ impl<'q> Search<'q> {
 
     /// How long the index found that a walk must be; none where only comparing all does.
     fn until(&self, index: &VectorIndex, recall: Recall) -> Result<Option<Until>, Damage> {
-        let least = match recall {
-            Recall::Exact => return Ok(None),
+        let walks = index.walks()?;
+        let finds = |least| walks.iter().find(|walk| walk.found >= least).map(|walk| walk.slack);
+        let slack = match recall {
+            Recall::Exact => None,
             Recall::Beam(width) => return Ok(Some(Until::width(ChunkSlot(width).index().max(self.count)))),
-            Recall::At95 => 9_500,
-            Recall::At99 => 9_900,
+            Recall::Slack(slack) => Some(slack),
+            Recall::At95 => finds(9_500),
+            Recall::At99 => finds(9_900),
         };
-        let walk = index.walks()?.iter().find(|walk| walk.found >= least);
-        Ok(walk.map(|walk| Until {
+        Ok(slack.map(|slack| Until {
             width: WIDTH_MAX.max(self.count.saturating_mul(4)),
             nearest: self.count,
-            slack: f64::from(walk.slack) / 1000.0,
+            slack: f64::from(slack) / 1000.0,
             one: 1.0 / self.unit,
         }))
     }

@@ -129,6 +129,12 @@ impl Snapshot {
         self.vector_indexes.iter().filter(|index| index.check().is_ok())
     }
 
+    /// Whether a vector space has an index.
+    #[must_use]
+    pub fn has_vector_index(&self, space: &str) -> bool {
+        self.vector_index(space).is_some()
+    }
+
     /// The index of a vector space, unless there is none or it is damaged. Checks all of it at the first call.
     pub(crate) fn vector_index(&self, space: &str) -> Option<&VectorIndex> {
         let mut found = self.vector_indexes.iter().filter(|index| index.entry().space == space);

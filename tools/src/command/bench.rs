@@ -3,6 +3,7 @@
 mod khop;
 pub mod peak;
 mod synthetic;
+mod vectors;
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,6 +12,7 @@ use std::process;
 use std::time::Instant;
 
 use hedgerow::{Batch, EdgeReport, EdgeRules, Env, StagedChunk, StagedDocument, StagedVector, Store};
+use rayon::ThreadPool;
 use serde::Serialize;
 
 use crate::command::bench::peak::{Peak, Timed};
@@ -34,6 +36,7 @@ pub struct Args {
 enum What {
     Edges(EdgeArgs),
     Khop(khop::Args),
+    Vectors(vectors::Args),
 }
 
 /// Build the similarity edges of some vectors, and follow a change of them
@@ -81,13 +84,18 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let args = match &args.what {
         What::Edges(args) => args,
         What::Khop(args) => return khop::run(args, session),
+        What::Vectors(args) => return vectors::run(args, session),
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build();
-    let pool = pool.map_err(|error| Failure::Usage(format!("--threads {}: {error}", args.threads)))?;
     let folder = Scratch::new()?;
-    let measured = pool.install(|| edges(args, &folder.0, &session.progress("building edges")))?;
+    let measured = pool(args.threads)?.install(|| edges(args, &folder.0, &session.progress("building edges")))?;
     session.print(&measured, |out| measured.human(out))?;
     Ok(Outcome::Done)
+}
+
+/// So many threads; as many as there are processors for none.
+fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::Usage(format!("--threads {threads}: {error}")))
 }
 
 /// What `--json` prints.
@@ -193,17 +201,21 @@ fn put(store: &Store, rows: impl Iterator<Item = (usize, Result<Vec<f32>, Failur
     while rows.peek().is_some() {
         let mut batch = Batch::default();
         for (number, row) in rows.by_ref().take(BATCH) {
-            let mut components = row?;
-            hedgerow::normalise(&mut components)
-                .map_err(|fault| Failure::Usage(format!("row {number}: {fault}; edges need unit vectors")))?;
-            let vector = StagedVector { space: SPACE.into(), model: SPACE.into(), components };
-            let chunk = StagedChunk { range: 0..1, vectors: vec![vector], ..StagedChunk::default() };
-            let name = format!("{number:09}");
-            batch.put(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() });
+            batch.put(staged(number, row?, SPACE, String::new())?);
         }
         store.commit(batch)?;
     }
     Ok(())
+}
+
+/// A document with one chunk, which has the vector of a row; its name is the row's number.
+fn staged(row: usize, mut components: Vec<f32>, space: &str, metadata: String) -> Result<StagedDocument, Failure> {
+    hedgerow::normalise(&mut components)
+        .map_err(|fault| Failure::Usage(format!("row {row}: {fault}; vectors must be of length one")))?;
+    let vector = StagedVector { space: space.into(), model: SPACE.into(), components };
+    let chunk = StagedChunk { range: 0..1, metadata, vectors: vec![vector], ..StagedChunk::default() };
+    let name = format!("{row:09}");
+    Ok(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() })
 }
 
 /// The most memory that the process had at once, maps included, where the system tells.

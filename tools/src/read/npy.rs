@@ -157,18 +157,41 @@ impl<R: Read> Iterator for Pairs<R> {
 /// # Errors
 /// When the file cannot be read, is no such file, or is shorter than its shape.
 pub fn integers(path: &Path) -> Result<Vec<i128>, MatrixError> {
+    let one = |columns| match columns {
+        None | Some(1) => Ok(1),
+        Some(columns) => Err(Fault { expected: "one column", found: format!("{columns}") }),
+    };
+    table(path, one).map(|(_, numbers)| numbers)
+}
+
+/// The rows of a file of integers in two dimensions, in order.
+///
+/// # Errors
+/// Those of [`integers`].
+pub fn integer_rows(path: &Path) -> Result<Vec<Vec<i128>>, MatrixError> {
+    let many = |columns: Option<u64>| {
+        let found = || Fault { expected: "two dimensions with 1 to 65,536 columns", found: format!("{columns:?}") };
+        let columns = columns.and_then(|columns| usize::try_from(columns).ok());
+        columns.filter(|columns| (1..=COLUMNS_MAX).contains(columns)).ok_or_else(found)
+    };
+    let (columns, numbers) = table(path, many)?;
+    Ok(numbers.chunks(columns).map(<[i128]>::to_vec).collect())
+}
+
+/// Columns, as `check` tells them from those of the header, and all integers of a file.
+fn table(path: &Path, check: impl Fn(Option<u64>) -> Result<usize, Fault>) -> Result<(usize, Vec<i128>), MatrixError> {
     let io = |source| MatrixError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     let found = file.metadata().map_err(io)?.len();
     let mut file = BufReader::with_capacity(READ_BYTES, file);
     let ((number, rows, columns), before) = read_shape(path, &mut file, INTEGERS, Integer::of)?;
-    if let Some(columns) = columns.filter(|columns| *columns != 1) {
-        return Err(malformed(path, &Fault { expected: "one column", found: format!("{columns}") }));
-    }
-    check_length(path, before, (rows, 1, number.bytes), found)?;
+    let checked = check(columns).map_err(|fault| malformed(path, &fault))?;
+    let columns = columns.unwrap_or(1);
+    check_length(path, before, (rows, columns, number.bytes), found)?;
     let mut bytes = vec![0; number.size];
     let one = |_| file.read_exact(&mut bytes).map(|()| number.decode(&bytes)).map_err(io);
-    (0..rows).map(one).collect()
+    let numbers = (0..rows * columns).map(one).collect::<Result<_, _>>()?;
+    Ok((checked, numbers))
 }
 
 /// The type of numbers, rows, and columns where there are two dimensions.
