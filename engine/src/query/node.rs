@@ -177,10 +177,11 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
     guard.hold_bytes((bounded.chunks_end() as u64 / 4).saturating_add(BITMAP_BYTES))?;
     let mark = guard.mark();
     let (mut allowed, mut pace) = (RoaringBitmap::new(), guard.pace());
+    let reads_metadata = filter.reads_metadata();
     for id in bounded.chunk_ids() {
         pace.step()?;
         let chunk = bounded.chunk(id)?;
-        if filter.reads_metadata() {
+        if reads_metadata {
             let bytes = chunk.metadata()?.len() + chunk.document()?.metadata()?.len();
             guard.hold_bytes((bytes as u64).saturating_mul(PARSED_BYTES))?;
             guard.release(mark);

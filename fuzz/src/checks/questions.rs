@@ -25,8 +25,16 @@ const WORDS: [&str; 12] = [
 ];
 const KEYS: [&str; 10] =
     ["Alice", "a", "a#0", "a#1", "chunk:c#1", "entity:ely", "doc:g", "b#0", "entity:Page a", "h#4294967295"];
-const FILTERS: [&str; 5] =
-    ["kind = \"text\"", "metadata.year = 1979", "title = \"Page a\"", "key = \"c\" and source = \"c.txt\"", ""];
+const FILTERS: [&str; 8] = [
+    "kind = \"text\"",
+    "metadata.year = 1979",
+    "title = \"Page a\"",
+    "key = \"c\" and source = \"c.txt\"",
+    "",
+    "not (metadata.year < 1979 or title ~ \"B\")",
+    "key in [\"a\", \"c\"] or metadata.year exists",
+    "metadata.year != 1979 and key >= \"b\"",
+];
 
 const SETS: [&str; 6] = [
     "all & ?degree:1 & ?mentions:1",

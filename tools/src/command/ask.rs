@@ -64,7 +64,8 @@ pub struct Asking {
     /// Tokens of all passages together, a quarter of their bytes
     #[arg(long, value_name = "N", default_value_t = 4000)]
     tokens: u32,
-    /// Which chunks may answer, such as 'metadata.year = 2020'
+    /// Which chunks may answer, such as 'metadata.year >= 2020 and not title ~ "draft"': = != < <= > >= ~ (contains),
+    /// in [A, B] and exists; and, or, not, ( ); over key, source, title, kind, `media_type`, metadata.NAME
     #[arg(long, value_name = "EXPR", value_parser = filter)]
     filter: Option<Filter>,
     /// What gives the question its vector: static, none, minilm:FOLDER or URL#MODEL, as it gave the chunks theirs
@@ -205,9 +206,9 @@ mod tests {
 
     #[test]
     fn an_error_in_a_filter_points_at_the_place() {
-        let error = filter("metadata.jahr = 2020 or").unwrap_err();
+        let error = filter("metadata.jahr = 2020 oder").unwrap_err();
         let lines: Vec<&str> = error.lines().skip(2).collect();
-        assert_eq!(lines, ["  metadata.jahr = 2020 or", &format!("  {}^", " ".repeat(21))]);
+        assert_eq!(lines, ["  metadata.jahr = 2020 oder", &format!("  {}^", " ".repeat(21))]);
     }
 
     #[test]
