@@ -8,6 +8,7 @@ use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key, name};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 /// A node of the graph.
@@ -186,7 +187,12 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
             guard.hold_bytes((bytes as u64).saturating_mul(PARSED_BYTES))?;
             guard.release(mark);
         }
-        if filter.matches(&ChunkFields { chunk, document: chunk.document()? }) {
+        let fields = ChunkFields { chunk, document: chunk.document()?, damage: OnceCell::new() };
+        let is_allowed = filter.matches(&fields);
+        if let Some(damage) = fields.damage.into_inner() {
+            return Err(damage.into());
+        }
+        if is_allowed {
             allowed.insert(id.0);
         }
     }
@@ -196,6 +202,15 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
 struct ChunkFields<'s> {
     chunk: ChunkView<'s>,
     document: DocumentView<'s>,
+    /// The first that was met: a field that cannot be read is not one that is missing, which `not` would let through.
+    damage: OnceCell<Damage>,
+}
+
+impl ChunkFields<'_> {
+    fn readable<'t>(&self, text: Result<&'t str, Damage>) -> Option<&'t str> {
+        // Only the first damage is told, so that a second one has nowhere to go.
+        text.map_err(|damage| drop(self.damage.set(damage))).ok()
+    }
 }
 
 impl Fields for ChunkFields<'_> {
@@ -207,13 +222,13 @@ impl Fields for ChunkFields<'_> {
             TextField::Key => self.document.key(),
             TextField::MediaType => self.document.media_type(),
         };
-        text.ok().map(Cow::Borrowed)
+        self.readable(text).map(Cow::Borrowed)
     }
 
     /// The document's metadata; the chunk's own fields stand above them.
     fn metadata(&self) -> Option<Cow<'_, Value>> {
-        let mut fields = object(self.document.metadata().ok()?);
-        fields.extend(object(self.chunk.metadata().ok()?));
+        let mut fields = object(self.readable(self.document.metadata())?);
+        fields.extend(object(self.readable(self.chunk.metadata())?));
         Some(Cow::Owned(Value::Object(fields)))
     }
 }
