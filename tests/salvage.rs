@@ -1,5 +1,7 @@
 //! `salvage` saves everything that damage does not touch, never another text, and says what is lost.
 
+mod communities;
+
 use crate::stores::{Numbers, PIPELINE, Place, change, document, files, put, texts, vector};
 use hedgerow::{
     Batch, Document, EdgeRules, Env, Quiet, SalvageError, Salvaged, Snapshot, Store, Target, salvage, triple, verify,
@@ -33,6 +35,9 @@ fn salvaged(path: &Path, what: &str) -> Saved {
     store.refresh(&Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     for (space, rules) in &found.edges {
         store.build_edges(space, rules, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    if let Some(former) = &found.communities {
+        store.follow_communities(former, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     drop(store);
     let problems = verify(&env(&place.path()), &Quiet).expect("there is a store").problems;

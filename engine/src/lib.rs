@@ -91,6 +91,7 @@ pub use crate::model::{
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
 pub use crate::project::{CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, UnfinishedEdges};
+pub use crate::projection::FormerCommunities;
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{
     Betweenness, ChunkSet, CommunityDescription, CommunityLine, Comparison, ComponentLine, Components, Context,
@@ -131,8 +132,8 @@ pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &d
         }
     }
     store.refresh(control)?;
-    if let Some(rules) = snapshot.community_rules() {
-        store.follow_communities(snapshot, &rules, control)?;
+    if let Some(former) = snapshot.former_communities().map_err(QueryError::from)? {
+        store.follow_communities(&former, control)?;
     }
     Ok(store)
 }

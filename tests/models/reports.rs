@@ -37,6 +37,10 @@ fn a_model_writes_reports_from_members_and_chunks_and_is_asked_once() {
     let again = built(&desk).1;
     assert_eq!((again["reports_made"].as_u64(), again["reports_kept"].as_u64()), (Some(0), Some(made)));
     assert_eq!(desk.stub.seen().len() as u64, made);
+    // A store that is salvaged keeps them.
+    let saved = hedgerow(&["salvage", &desk.path("store"), &desk.path("saved")]);
+    assert_eq!((saved.code, saved.json()["reports_by_models"].as_u64()), (0, Some(made)), "{}", saved.err);
+    assert_eq!(hedgerow(&["communities", &desk.path("saved")]).json(), listed);
     let shown =
         hedgerow(&["show", &desk.path("store"), &format!("community:{}", listed[0]["id"].as_str().unwrap_or(""))]);
     assert_eq!(shown.json()["text"], "They met.");

@@ -50,11 +50,10 @@ impl Store {
         let snapshot = self.snapshot();
         let links = self.links_behind(&snapshot, control)?;
         let mut projected = self.edges_behind(&snapshot, links.as_deref(), control)?;
-        let kept = snapshot.community_rules().filter(|_| {
-            let communities = snapshot.communities();
-            communities.is_none_or(|communities| is_behind(&snapshot, communities.entry().facts))
-        });
-        let following = kept.as_ref().map(|rules| Wanted::following(rules, &snapshot, control));
+        let communities = snapshot.communities();
+        let is_behind = communities.is_none_or(|communities| is_behind(&snapshot, communities.entry().facts));
+        let former = if is_behind { snapshot.former_communities()? } else { None };
+        let following = former.as_ref().map(|former| Wanted::following(former, control));
         let mut built = CommunitiesBuilt::default();
         if let Some(wanted) = wanted.or(following) {
             let made = links.as_deref().map(Links::in_memory).transpose()?;

@@ -1,6 +1,7 @@
 //! The communities projection: clusters of entities, level by level, with what is said of each.
 
 use crate::error::Damage;
+use crate::index::graph::rules::CommunityRules;
 use crate::projection::Opened;
 use crate::segment::Strings;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
@@ -10,6 +11,7 @@ use hedgerow_format::projection::{
 };
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::{EntitySlot, FormatError, Key, Record, Rows, TextRef, U32s};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
 
@@ -68,6 +70,36 @@ pub struct CommunityReport {
     pub citations: Vec<(Key, u32)>,
     /// Its vector; empty where it has none.
     pub vector: Vec<f32>,
+}
+
+/// Communities that there were: how they were found, and their reports by the hash of what these are made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FormerCommunities {
+    pub(crate) rules: CommunityRules,
+    /// Name of the vector space of the reports and identity of its model; empty where they have no vectors.
+    pub(crate) space: (String, String),
+    pub(crate) dimensions: usize,
+    pub(crate) reports: HashMap<[u8; 16], CommunityReport>,
+}
+
+impl FormerCommunities {
+    /// Those of a projection.
+    pub(crate) fn of(communities: &Communities) -> Result<Self, Damage> {
+        let settings = communities.settings()?;
+        let space = (communities.text(settings.space)?.to_owned(), communities.text(settings.model)?.to_owned());
+        let mut reports = HashMap::new();
+        for (row, community) in communities.communities()?.iter().enumerate() {
+            reports.insert(community.hash, communities.report(row)?);
+        }
+        let dimensions = EntitySlot(settings.dimensions).index();
+        Ok(Self { rules: CommunityRules::of(&settings), space, dimensions, reports })
+    }
+
+    /// How many of the reports a model wrote.
+    #[must_use]
+    pub fn by_models(&self) -> u64 {
+        self.reports.values().filter(|report| !report.model.is_empty()).count() as u64
+    }
 }
 
 impl Communities {

@@ -6,7 +6,9 @@ mod links;
 mod relations;
 mod vectors;
 
-pub use communities::{Communities, CommunitiesData, CommunityData, CommunityReport, build_communities};
+pub use communities::{
+    Communities, CommunitiesData, CommunityData, CommunityReport, FormerCommunities, build_communities,
+};
 pub use edges::{EdgeLists, Edges, EdgesData, EdgesReserve, build_edges};
 pub use links::{EntityList, Links, LinksData, WordList, build_links};
 pub use relations::{Related, RelationList};

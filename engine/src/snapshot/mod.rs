@@ -23,7 +23,7 @@ use crate::error::Damage;
 use crate::index::edges::EdgeRules;
 use crate::index::graph::rules::CommunityRules;
 use crate::planted::{Planted, planted};
-use crate::projection::{Communities, Edges, Links, VectorIndex};
+use crate::projection::{Communities, Edges, FormerCommunities, Links, VectorIndex};
 use crate::segment::Segment;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{Manifest, ProjectionEntry};
@@ -192,6 +192,15 @@ impl Snapshot {
         self.manifest.projections.iter().find(is_ours)?;
         let settings = self.communities().and_then(|communities| communities.settings().ok());
         Some(settings.map_or_else(CommunityRules::default, |row| CommunityRules::of(&row)))
+    }
+
+    /// The communities that there are, for those that follow them; without reports where their file cannot be read.
+    pub(crate) fn former_communities(&self) -> Result<Option<FormerCommunities>, Damage> {
+        let Some(rules) = self.community_rules() else { return Ok(None) };
+        let nothing = FormerCommunities { rules, ..FormerCommunities::default() };
+        Ok(Some(
+            self.communities().map(|communities| FormerCommunities::of(communities)).transpose()?.unwrap_or(nothing),
+        ))
     }
 
     /// Features of its files that a writer must know and this program does not.

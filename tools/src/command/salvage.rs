@@ -3,18 +3,20 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{EdgeError, Env, Lost, QueryError, Salvaged};
+use hedgerow::{EdgeError, Env, Lost, QueryError, Salvaged, Store};
+use serde::Serialize;
 
 use crate::command::render::layout::{counted, grouped};
 use crate::failure::{Failure, Outcome};
-use crate::session::Session;
+use crate::session::{Progress, Session};
 
 /// Save what can be read of a damaged store into a new one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Works without HEAD, catalog.redb and manifests. A document is saved as it was or not at all, but for mentions, relations and \
 vectors, which it may lose; what is lost is listed, and the exit code is 1. Ingesting the same content again then gives it \
-back. The damaged store is left as it is.
+back. A report of a community that a model wrote is saved where nothing is lost that it is made of; others are drawn from the \
+store. The damaged store is left as it is.
 
 Example:
   hedgerow salvage notes.hedgerow saved.hedgerow")]
@@ -31,7 +33,7 @@ pub struct Args {
 /// [`Failure`].
 pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let progress = session.progress("salvaging");
-    let (store, salvaged) = hedgerow::salvage(&Env::folder(&args.store)?, Env::folder(&args.new)?, &progress)?;
+    let (store, mut salvaged) = hedgerow::salvage(&Env::folder(&args.store)?, Env::folder(&args.new)?, &progress)?;
     progress.say("linking");
     store.refresh(&progress)?;
     for (space, rules) in &salvaged.edges {
@@ -42,13 +44,37 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
             built => drop(built?),
         }
     }
+    let reports_by_models = communities(&store, &mut salvaged, &progress)?;
     store.close()?;
     drop(progress);
     for lost in &salvaged.lost {
         session.note(sentence(lost));
     }
-    session.print(&salvaged, |out| human(out, &salvaged))?;
+    let told = Told { salvaged: &salvaged, reports_by_models };
+    session.print(&told, |out| human(out, &told))?;
     Ok(if salvaged.lost.is_empty() { Outcome::Done } else { Outcome::Rejected })
+}
+
+/// Finds the communities that there were; how many of their reports are those of a model. What is lost of these is added.
+fn communities(store: &Store, salvaged: &mut Salvaged, progress: &Progress) -> Result<u64, Failure> {
+    let Some(former) = &salvaged.communities else { return Ok(0) };
+    progress.say("finding communities");
+    let kept = store.follow_communities(former, progress)?.by_models;
+    let count = former.by_models();
+    if kept < count {
+        let (file, document, what) = (String::new(), None, "reports");
+        let reason = format!("{} of {count} by a model: what they are made of is not there as it was", count - kept);
+        salvaged.lost.push(Lost { file, document, what, reason });
+    }
+    Ok(kept)
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Told<'s> {
+    #[serde(flatten)]
+    salvaged: &'s Salvaged,
+    reports_by_models: u64,
 }
 
 fn sentence(lost: &Lost) -> String {
@@ -57,7 +83,8 @@ fn sentence(lost: &Lost) -> String {
     format!("lost {}{of}{file}: {}", lost.what, lost.reason)
 }
 
-fn human(out: &mut dyn Write, salvaged: &Salvaged) -> io::Result<()> {
+fn human(out: &mut dyn Write, told: &Told<'_>) -> io::Result<()> {
+    let Told { salvaged, reports_by_models } = told;
     let documents = counted(salvaged.documents, "document", "documents");
     let segments = counted(salvaged.segments, "segment", "segments");
     let generation = salvaged.generation.map_or_else(
@@ -68,5 +95,9 @@ fn human(out: &mut dyn Write, salvaged: &Salvaged) -> io::Result<()> {
         0 => "nothing is lost".to_owned(),
         count => format!("{} listed", counted(count, "loss is", "losses are")),
     };
-    writeln!(out, "{documents} saved from {segments}; {generation}; {losses}")
+    let reports = match counted(*reports_by_models, "report", "reports") {
+        _ if *reports_by_models == 0 => String::new(),
+        reports => format!(" and {reports} by a model"),
+    };
+    writeln!(out, "{documents}{reports} saved from {segments}; {generation}; {losses}")
 }

@@ -1,7 +1,7 @@
 //! Which files are read: those of the newest generation that a manifest still names, or else all segments.
 
 use crate::catalog::Catalog;
-use crate::error::OpenError;
+use crate::error::{OpenError, StorageError};
 use crate::index::control::{Cancelled, Control};
 use crate::maintain::salvage::part::Part;
 use crate::maintain::salvage::{Lost, SalvageError};
@@ -18,6 +18,8 @@ pub(super) struct Chosen {
     manifest: Option<Manifest>,
     /// Segments that the manifest does not name and that may be newer, ascending by number.
     others: Vec<FileName>,
+    /// Whether the manifest is the newest that `HEAD` and the catalog tell of.
+    is_published: bool,
 }
 
 impl Chosen {
@@ -42,7 +44,7 @@ impl Chosen {
         let is_published = leading.is_some_and(|(_, is_published)| is_published);
         let others = if is_published { Vec::new() } else { unnamed(env, manifest.as_ref())? };
         let is_nothing = manifest.is_none() && others.is_empty();
-        Ok((!is_nothing).then_some(Self { manifest, others }))
+        Ok((!is_nothing).then_some(Self { manifest, others, is_published }))
     }
 
     /// The generation of the manifest that is read.
@@ -53,6 +55,22 @@ impl Chosen {
     /// The projections that the manifest names.
     pub fn projections(&self) -> impl Iterator<Item = &ProjectionEntry> {
         self.manifest.iter().flat_map(|manifest| &manifest.projections)
+    }
+
+    /// The files of communities: the one that the manifest names, or else, where that may not be the newest, all, newest first.
+    pub fn communities(&self, env: &Env) -> Result<Vec<FileName>, StorageError> {
+        let kind = FileKind::Communities;
+        let named = self.projections().filter(|entry| entry.kind == kind.number());
+        let mut names: Vec<FileName> = named.map(|entry| FileName::of(kind, &entry.file)).collect();
+        if !self.is_published {
+            let listed = env.disk.list(Folder::Projections).map_err(at_folder("list", Folder::Projections))?;
+            let listed = listed.iter().rev().filter_map(|name| FileName::parse(Folder::Projections, name));
+            let listed = listed.filter(|name| matches!(name, FileName::Numbered { kind: found, .. } if *found == kind));
+            let listed: Vec<FileName> = listed.filter(|name| !names.contains(name)).collect();
+            names.extend(listed);
+            names.sort_unstable_by_key(|name| std::cmp::Reverse(name.file_number()));
+        }
+        Ok(names)
     }
 
     /// Opens the segments, oldest first; what cannot be opened is lost.

@@ -1,6 +1,7 @@
 //! `salvage`: everything that can still be read goes into a new store, with a list of what was lost.
 
 mod choice;
+mod communities;
 mod document;
 mod extractions;
 mod extras;
@@ -15,6 +16,7 @@ use crate::maintain::salvage::choice::Chosen;
 use crate::maintain::salvage::document::Readings;
 use crate::maintain::salvage::extras::Extras;
 use crate::maintain::salvage::part::Part;
+use crate::projection::FormerCommunities;
 use crate::segment::StagedDocument;
 use crate::storage::{Env, Folder, at_folder};
 use crate::writer::{Batch, Store};
@@ -42,6 +44,9 @@ pub struct Salvaged {
     /// Similarity edges that the old store had: vector spaces and rules, to be built again.
     #[serde(skip)]
     pub edges: Vec<(String, EdgeRules)>,
+    /// Communities that the old store had, with the reports that could be read, to be found again; none where it had none.
+    #[serde(skip)]
+    pub communities: Option<FormerCommunities>,
 }
 
 /// Something that was lost.
@@ -51,7 +56,7 @@ pub struct Lost {
     pub file: String,
     /// The document's key; none where it cannot be read, or where it is not a document's loss.
     pub document: Option<String>,
-    /// What it is: `document`, `documents`, `mentions`, `relations`, `edges`, `vectors`, `extractions` or `deletions`.
+    /// What it is: `document`, `documents`, `mentions`, `relations`, `edges`, `vectors`, `extractions`, `reports` or `deletions`.
     pub what: &'static str,
     /// How much of it, and why.
     pub reason: String,
@@ -93,10 +98,11 @@ impl From<StorageError> for SalvageError {
 /// Reads everything of a store that can still be read, and commits it to a new one. Works without `HEAD`, manifest and
 /// catalog. Bytes of a block whose checksum is wrong are never believed: a document that needs them is lost, or kept without
 /// the mentions, relations or vectors that do; terms are counted anew from the text. Projections are not made:
-/// [`Store::refresh`] and [`Store::build_edges`] do that. Writes nothing to the old store and takes no lock there.
+/// [`Store::refresh`], [`Store::build_edges`] and [`Store::follow_communities`] do that; reports of communities are read for the
+/// last. Writes nothing to the old store and takes no lock there.
 ///
 /// Memory is 64 MiB of staged documents, the relations of one segment and those that were added to older documents, all
-/// extractions, and about 80 bytes a document and a vector.
+/// extractions and reports of communities, and about 80 bytes a document and a vector.
 ///
 /// # Errors
 /// [`SalvageError`]. What is lost is no error: it is in [`Salvaged::lost`].
@@ -134,6 +140,7 @@ impl<'e> Work<'e> {
                 found.edges.push((entry.space.clone(), EdgeRules::of(&entry.settings)));
             }
         }
+        found.communities = communities::former(env, &chosen.communities(env)?, &mut found.lost)?;
         let parts = chosen.open(env, &mut found.lost)?;
         found.segments = parts.len() as u64;
         let mut dead = RoaringBitmap::new();

@@ -14,10 +14,10 @@ use crate::index::graph::leiden::{HierarchySettings, Level, Resolution, hierarch
 use crate::index::graph::rules::CommunityRules;
 use crate::model::{Embed, Summarize};
 use crate::project::communities::content::Contents;
-use crate::project::communities::reports::{Former, Reported, Reporting, reports};
+use crate::project::communities::reports::{Reported, Reporting, reports};
 use crate::project::communities::tree::Tree;
 use crate::project::{Fault, chunks_end};
-use crate::projection::{CommunitiesData, CommunityData, Links};
+use crate::projection::{CommunitiesData, CommunityData, FormerCommunities, Links};
 use crate::snapshot::Snapshot;
 use crate::writer::Store;
 use hedgerow_format::{EntitySlot, Key};
@@ -33,6 +33,8 @@ pub struct CommunitiesBuilt {
     pub kept: u64,
     /// Reports that were made.
     pub made: u64,
+    /// How many of all reports a model wrote.
+    pub by_models: u64,
     /// Why a model could not make some of them; these were drawn from the store without it.
     pub failed: Vec<String>,
 }
@@ -41,16 +43,16 @@ pub struct CommunitiesBuilt {
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'w> {
     pub rules: &'w CommunityRules,
-    /// A generation whose reports are kept where nothing is different that they are made of.
-    pub former: &'w Snapshot,
+    /// What is kept of, where nothing is different that a report is made of.
+    pub former: &'w FormerCommunities,
     reporting: Reporting<'w>,
 }
 
 impl<'w> Wanted<'w> {
     /// Without asking what wrote a report: those whose communities are others are drawn from the store.
-    pub(super) fn following(rules: &'w CommunityRules, former: &'w Snapshot, control: &'w dyn Control) -> Self {
+    pub(super) fn following(former: &'w FormerCommunities, control: &'w dyn Control) -> Self {
         let reporting = Reporting { summarize: &Extractive, embedder: None, keep_others: true, control };
-        Self { rules, former, reporting }
+        Self { rules: &former.rules, former, reporting }
     }
 }
 
@@ -70,17 +72,21 @@ impl Store {
         control: &dyn Control,
     ) -> Result<CommunitiesBuilt, CommitError> {
         let reporting = Reporting { summarize, embedder, keep_others: false, control };
-        self.bring_in_step(Some(Wanted { rules, former: &self.snapshot(), reporting }), control)
+        let former = self.snapshot().former_communities()?.unwrap_or_default();
+        self.bring_in_step(Some(Wanted { rules, former: &former, reporting }), control)
     }
 
-    /// Finds the communities that a snapshot of another store has, with its reports where nothing is different that they are made of.
-    pub(crate) fn follow_communities(
+    /// Finds the communities that another store had, such as one that was salvaged, with its reports where nothing is different that
+    /// they are made of; others are drawn from the store without a model. Brings all projections in step.
+    ///
+    /// # Errors
+    /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
+    pub fn follow_communities(
         &self,
-        former: &Snapshot,
-        rules: &CommunityRules,
+        former: &FormerCommunities,
         control: &dyn Control,
-    ) -> Result<(), CommitError> {
-        self.bring_in_step(Some(Wanted::following(rules, former, control)), control).map(drop)
+    ) -> Result<CommunitiesBuilt, CommitError> {
+        self.bring_in_step(Some(Wanted::following(former, control)), control)
     }
 }
 
@@ -88,17 +94,7 @@ impl Store {
 pub(super) fn communities(
     snapshot: &Snapshot,
     links: &Links,
-    wanted: Wanted<'_>,
-) -> Result<(CommunitiesData, CommunitiesBuilt), Fault> {
-    let former = wanted.former.communities().map(|former| Former::of(former)).transpose()?.unwrap_or_default();
-    build(snapshot, links, wanted.rules, (&former, wanted.reporting))
-}
-
-fn build(
-    snapshot: &Snapshot,
-    links: &Links,
-    rules: &CommunityRules,
-    (former, reporting): (&Former, Reporting<'_>),
+    Wanted { rules, former, reporting }: Wanted<'_>,
 ) -> Result<(CommunitiesData, CommunitiesBuilt), Fault> {
     let graph = graph::entity_graph(snapshot, links, rules.co_mentions)?;
     let settings = HierarchySettings {
@@ -124,6 +120,7 @@ fn build(
         levels: tree.levels.iter().zip(&found).map(|(level, found)| (level.len() as u64, found.modularity())).collect(),
         kept: reported.kept,
         made: reported.made,
+        by_models: reported.by_models,
         failed: reported.failed,
     };
     let levels = levels(&contents, &found, reported.levels);

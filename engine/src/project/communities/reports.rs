@@ -7,10 +7,8 @@ use crate::model::{Embed, Summarize};
 use crate::project::Fault;
 use crate::project::communities::Extractive;
 use crate::project::communities::content::{At, Contents};
-use crate::projection::{Communities, CommunityReport};
-use hedgerow_format::EntitySlot;
+use crate::projection::{CommunityReport, FormerCommunities};
 use rayon::prelude::*;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Texts that are embedded at once.
@@ -26,27 +24,6 @@ pub(super) struct Reporting<'r> {
     pub control: &'r dyn Control,
 }
 
-/// The reports that there are.
-#[derive(Default)]
-pub(super) struct Former {
-    /// Name of the space of their vectors, and the model.
-    pub space: (String, String),
-    pub dimensions: usize,
-    by_hash: HashMap<[u8; 16], CommunityReport>,
-}
-
-impl Former {
-    pub(super) fn of(communities: &Communities) -> Result<Self, Damage> {
-        let settings = communities.settings()?;
-        let space = (communities.text(settings.space)?.to_owned(), communities.text(settings.model)?.to_owned());
-        let mut by_hash = HashMap::new();
-        for (row, community) in communities.communities()?.iter().enumerate() {
-            by_hash.insert(community.hash, communities.report(row)?);
-        }
-        Ok(Self { space, dimensions: EntitySlot(settings.dimensions).index(), by_hash })
-    }
-}
-
 /// A community's hash and report.
 pub(super) type Reported = ([u8; 16], CommunityReport);
 
@@ -56,11 +33,16 @@ pub(super) struct Reports {
     pub levels: Vec<Vec<Reported>>,
     pub kept: u64,
     pub made: u64,
+    pub by_models: u64,
     pub failed: Vec<String>,
 }
 
 /// Makes the reports that can't be kept, on all threads, and the vectors of those that have none.
-pub(super) fn reports(contents: &Contents<'_>, former: &Former, reporting: Reporting<'_>) -> Result<Reports, Fault> {
+pub(super) fn reports(
+    contents: &Contents<'_>,
+    former: &FormerCommunities,
+    reporting: Reporting<'_>,
+) -> Result<Reports, Fault> {
     let all: Vec<At> = contents.all().collect();
     let done = AtomicU64::new(0);
     let one = |at: &At| -> Result<(Reported, Option<Option<String>>), Fault> {
@@ -70,7 +52,7 @@ pub(super) fn reports(contents: &Contents<'_>, former: &Former, reporting: Repor
         }
         let hash = contents.hash(*at)?;
         let made = reporting.summarize.model();
-        let known = former.by_hash.get(&hash).filter(|report| reporting.keep_others || report.model == made);
+        let known = former.reports.get(&hash).filter(|report| reporting.keep_others || report.model == made);
         let result = if let Some(report) = known {
             ((hash, report.clone()), None)
         } else {
@@ -84,6 +66,7 @@ pub(super) fn reports(contents: &Contents<'_>, former: &Former, reporting: Repor
     let mut reports =
         Reports { levels: contents.tree.levels.iter().map(|_| Vec::new()).collect(), ..Reports::default() };
     for ((level, _), (reported, made)) in all.iter().zip(found) {
+        reports.by_models += u64::from(!reported.1.model.is_empty());
         reports.levels[*level].push(reported);
         match made {
             None => reports.kept += 1,
@@ -114,7 +97,7 @@ fn made_anew(
 
 impl Reports {
     /// Embeds the reports that have no vector of the embedder's space and model; without an embedder, vectors stay as they are.
-    fn embed(&mut self, former: &Former, reporting: Reporting<'_>) -> Result<(), Fault> {
+    fn embed(&mut self, former: &FormerCommunities, reporting: Reporting<'_>) -> Result<(), Fault> {
         let Some(embedder) = reporting.embedder else { return Ok(()) };
         let same = former.space == (embedder.space().to_owned(), embedder.model().to_owned());
         let reports = self.levels.iter_mut().flatten().map(|(_, report)| report);
