@@ -1,6 +1,6 @@
 //! Communities of entities: found, reported, kept while nothing changes, and in step with what is live.
 
-use crate::stores::{Place, change, document};
+use crate::stores::{Letters, Place, ask, change, document};
 use hedgerow::{
     Batch, CommunitiesBuilt, CommunityContent, CommunityDescription, CommunityLine, CommunityRules, Context,
     Description, Embed, Extractive, Filter, Legs, Listing, ModelError, Models, Question, Quiet, Snapshot, Store,
@@ -307,4 +307,36 @@ fn questions_are_answered_by_reports_and_by_what_communities_hold_together() {
     let question = Question { strategy: Strategy::Reports, level: Some(0), ..Question::new(question) };
     let context = snapshot.ask(&question, Models::default()).expect("it has an answer");
     assert!(!context.reports.is_empty() && context.reports.iter().all(|report| report.level == 0));
+}
+
+#[test]
+fn new_reports_get_vectors_by_the_embedder_of_the_others_and_answers_say_where_they_lack() {
+    let place = Place::new();
+    let store = place.open();
+    put_all(&store);
+    let counted = || place.read().stats().expect("it counts").communities;
+    assert_eq!(counted(), None);
+    store.build_communities(&rules(), &Extractive, Some(&Letters), &Quiet).expect("communities can be found");
+    let vectors = || counted().map(|counted| (counted.communities, counted.vectors)).expect("there are communities");
+    let (all, with) = vectors();
+    assert_eq!((counted().expect("there are").space.as_str(), all), ("letters", with));
+    let question = "Whom did Alice and Bertha greet at the harbour?";
+    let lacks = || ask(&place.read(), question, Strategy::Reports).incomplete;
+    assert_eq!(lacks(), [] as [String; 0]);
+    // Without an embedder, or by that of another space, what is new has none; neither is it forgotten.
+    let none: [&dyn Embed; 0] = [];
+    for (key, embedders) in [("more", &none[..]), ("most", &[&Lengths])] {
+        change(&store, vec![document(key, "Alice met Bertha again.")], &[]);
+        store.refresh_with(embedders, &Quiet).expect("the store can be brought in step");
+        let (all, with) = vectors();
+        assert!(0 < with && with < all, "{with} of {all}");
+        assert!(lacks().iter().any(|lack| lack.contains("have no vector yet")), "{:?}", lacks());
+    }
+    change(&store, vec![document("last", "Gustav met Henry again.")], &[]);
+    store.refresh_with(&[&Lengths, &Letters], &Quiet).expect("the store can be brought in step");
+    let (all, with) = vectors();
+    assert_eq!((all, lacks()), (with, vec![]));
+    // Reports of another space are told of, where a question has a vector.
+    store.build_communities(&rules(), &Extractive, Some(&Lengths), &Quiet).expect("communities can be found");
+    assert!(lacks().iter().any(|lack| lack.contains("no vectors in the space letters")), "{:?}", lacks());
 }

@@ -37,7 +37,7 @@ fn salvaged(path: &Path, what: &str) -> Saved {
         store.build_edges(space, rules, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     if let Some(former) = &found.communities {
-        store.follow_communities(former, &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
+        store.follow_communities(former, &[], &Quiet).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     drop(store);
     let problems = verify(&env(&place.path()), &Quiet).expect("there is a store").problems;

@@ -81,8 +81,8 @@ pub use crate::index::guard::{Deadline, QueryLimits};
 pub use crate::ingest::chunking::{ChunkStrategy, Chunking};
 pub use crate::ingest::{Document, GivenChunk, Part, PartKind, Pipeline, Rejected, Staged, triple};
 pub use crate::maintain::{
-    BackedUp, BackupError, BackupOptions, EdgeStats, ExtractionStats, Limits, Lost, SalvageError, Salvaged, SpaceStats,
-    Stats, Verified, VerifyError, salvage, verify,
+    BackedUp, BackupError, BackupOptions, CommunityStats, EdgeStats, ExtractionStats, Limits, Lost, SalvageError,
+    Salvaged, SpaceStats, Stats, Verified, VerifyError, salvage, verify,
 };
 pub use crate::model::{
     Certainty, CommunityContent, CommunityEntity, CommunityPassage, CommunityRelation, Embed, Extract, Extraction,
@@ -133,7 +133,7 @@ pub fn canonical(snapshot: &Snapshot, disk: std::sync::Arc<dyn Vfs>, control: &d
     }
     store.refresh(control)?;
     if let Some(former) = snapshot.former_communities().map_err(QueryError::from)? {
-        store.follow_communities(&former, control)?;
+        store.follow_communities(&former, &[], control)?;
     }
     Ok(store)
 }

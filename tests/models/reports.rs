@@ -3,6 +3,7 @@
 use crate::models::commands::{Desk, hedgerow};
 use crate::models::stub::{Reply, Seen, said};
 use serde_json::{Value, json};
+use std::fs;
 
 const TEXTS: [(&str, &str); 3] = [
     ("one", "Alice Marsh met Bruno Field at the harbour."),
@@ -55,4 +56,27 @@ fn where_a_model_writes_no_report_the_store_is_drawn_from_and_that_is_told() {
     assert!(told["failed"].as_u64() > Some(0) && err.contains("toy"), "{told} {err}");
     assert_eq!(listed[0]["model"], "");
     assert!(listed[0]["title"].as_str().is_some_and(|title| title.contains("Alice Marsh")), "{listed}");
+}
+
+#[test]
+fn commands_that_keep_communities_in_step_give_new_reports_their_vectors() {
+    let desk = Desk::new(|_, _| Reply::Json(said("nothing")));
+    desk.import(&TEXTS);
+    let store = desk.path("store");
+    assert_eq!(hedgerow(&["communities", &store, "--build"]).code, 0);
+    let counted = || hedgerow(&["stats", &store]).json()["communities"].clone();
+    let before = counted();
+    assert_eq!((&before["space"], &before["vectors"]), (&json!("static"), &before["communities"]));
+    desk.import(&[("four", "Bruno Field met Alice Marsh and Carla Hill again.")]);
+    assert_eq!(counted()["vectors"], counted()["communities"]);
+    assert_eq!(hedgerow(&["rm", &store, "one"]).code, 0);
+    assert_eq!(counted()["vectors"], counted()["communities"]);
+    // Where the file cannot be read, nothing tells what the others were made by.
+    let folder = fs::read_dir(format!("{store}/projections")).expect("there is the folder");
+    let mut files = folder.map(|entry| entry.expect("it is read").path());
+    let file = files.find(|path| path.to_string_lossy().ends_with(".communities.prj")).expect("there is one");
+    fs::write(file, b"").expect("the file can be written");
+    assert_eq!(hedgerow(&["repair", &store]).code, 0);
+    assert_eq!(counted()["vectors"], counted()["communities"]);
+    assert_ne!(counted()["communities"], json!(0));
 }

@@ -10,6 +10,6 @@ mod verify;
 
 pub use backup::{BackedUp, BackupError, BackupOptions};
 pub use salvage::{Lost, SalvageError, Salvaged, salvage};
-pub use stats::{EdgeStats, ExtractionStats, SpaceStats, Stats};
+pub use stats::{CommunityStats, EdgeStats, ExtractionStats, SpaceStats, Stats};
 pub use untrusted::Limits;
 pub use verify::{Verified, VerifyError, verify};

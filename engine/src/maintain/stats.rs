@@ -2,7 +2,7 @@
 
 use crate::error::QueryError;
 use crate::index::guard::{Guard, QueryLimits};
-use crate::projection::Links;
+use crate::projection::{Communities, Links};
 use crate::snapshot::{Bounded, Snapshot, Space};
 use hedgerow_format::Key;
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct Stats {
     pub extractions: Vec<ExtractionStats>,
     /// Similarity edges.
     pub edges: Vec<EdgeStats>,
+    /// Communities and their reports; none where they were not found.
+    pub communities: Option<CommunityStats>,
     /// Segments.
     pub segments: u64,
     /// Bytes of all segments.
@@ -99,6 +101,23 @@ pub struct EdgeStats {
     /// What is left of the reserve by which edges follow changes: how many pairs the threshold may pass on its way down, and
     /// on its way up, before all pairs are compared again.
     pub reserve: [u64; 2],
+}
+
+/// Communities and their reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CommunityStats {
+    /// Communities of all levels, each with a report.
+    pub communities: u64,
+    /// Levels.
+    pub levels: u64,
+    /// Reports that a model wrote; the others are drawn from the store.
+    pub by_models: u64,
+    /// The vector space of the reports; empty where they have no vectors.
+    pub space: String,
+    /// Identity of the model of their vectors.
+    pub model: String,
+    /// Reports that have a vector.
+    pub vectors: u64,
 }
 
 impl Snapshot {
@@ -199,8 +218,29 @@ impl Bounded<'_> {
                 reserve: edges.counted_around()?,
             });
         }
+        stats.communities =
+            self.communities().map(|communities| count_communities(communities, &self.guard)).transpose()?;
         Ok(stats)
     }
+}
+
+fn count_communities(communities: &Communities, guard: &Guard<'_>) -> Result<CommunityStats, QueryError> {
+    let settings = communities.settings()?;
+    let mut stats = CommunityStats {
+        communities: communities.communities()?.len() as u64,
+        levels: communities.levels()?.len() as u64,
+        by_models: 0,
+        space: communities.text(settings.space)?.to_owned(),
+        model: communities.text(settings.model)?.to_owned(),
+        vectors: 0,
+    };
+    let mut pace = guard.pace();
+    for row in 0..communities.communities()?.len() {
+        pace.step()?;
+        stats.by_models += u64::from(communities.is_by_model(row)?);
+        stats.vectors += u64::from(!communities.vector(row)?.is_empty());
+    }
+    Ok(stats)
 }
 
 fn count_links(links: &Links, stats: &mut Stats, guard: &Guard<'_>) -> Result<(), QueryError> {

@@ -13,6 +13,7 @@ use crate::index::control::{Cancelled, Control};
 use crate::index::edges::{
     BYTES_USUAL, EdgeMemory, EdgeRules, Forgotten, SignalKind, Similarities, Stopped, Unfinished,
 };
+use crate::model::Embed;
 use crate::planted::{Planted, planted};
 use crate::project::communities::Wanted;
 pub use crate::project::communities::{CommunitiesBuilt, Extractive};
@@ -32,19 +33,30 @@ use std::collections::BTreeSet;
 impl Store {
     /// Brings projections in step with the facts: links always, the edges of every space that has them, with their
     /// own settings, and communities where there are any: their reports are kept where nothing has changed that they are made of, others are
-    /// drawn from the store without a model. Does nothing where all are in step. Reads all text; edges compare only what changed where that tells as
-    /// much, those of several signals all pairs. The result depends on what is live alone.
+    /// drawn from the store without a model and have no vectors, which [`Store::refresh_with`] gives them. Does nothing where all are in
+    /// step. Reads all text; edges compare only what changed where that tells as much, those of several signals all pairs. The result
+    /// depends on what is live alone.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn refresh(&self, control: &dyn Control) -> Result<(), CommitError> {
-        self.bring_in_step(None, control).map(drop)
+        self.refresh_with(&[], control)
+    }
+
+    /// Like [`Store::refresh`]; new reports of communities get their vectors by the embedder whose space and model are those of the other
+    /// reports, if it is among these. Where it fails they have none, as answers and [`Stats`](crate::Stats) say.
+    ///
+    /// # Errors
+    /// Those of [`Store::refresh`].
+    pub fn refresh_with(&self, embedders: &[&dyn Embed], control: &dyn Control) -> Result<(), CommitError> {
+        self.bring_in_step(None, embedders, control).map(drop)
     }
 
     /// Makes everything that is behind in one commit, and the communities that are wanted even where they are not.
     fn bring_in_step(
         &self,
         wanted: Option<Wanted<'_>>,
+        embedders: &[&dyn Embed],
         control: &dyn Control,
     ) -> Result<CommunitiesBuilt, CommitError> {
         let snapshot = self.snapshot();
@@ -53,7 +65,7 @@ impl Store {
         let communities = snapshot.communities();
         let is_behind = communities.is_none_or(|communities| is_behind(&snapshot, communities.entry().facts));
         let former = if is_behind { snapshot.former_communities()? } else { None };
-        let following = former.as_ref().map(|former| Wanted::following(former, control));
+        let following = former.as_ref().map(|former| Wanted::following(former, embedders, control));
         let mut built = CommunitiesBuilt::default();
         if let Some(wanted) = wanted.or(following) {
             let made = links.as_deref().map(Links::in_memory).transpose()?;

@@ -76,8 +76,8 @@ pub struct CommunityReport {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FormerCommunities {
     pub(crate) rules: CommunityRules,
-    /// Name of the vector space of the reports and identity of its model; empty where they have no vectors.
-    pub(crate) space: (String, String),
+    /// Name of the vector space of the reports and identity of its model; empty where they had no vectors, none where nothing tells.
+    pub(crate) space: Option<(String, String)>,
     pub(crate) dimensions: usize,
     pub(crate) reports: HashMap<[u8; 16], CommunityReport>,
 }
@@ -92,7 +92,7 @@ impl FormerCommunities {
             reports.insert(community.hash, communities.report(row)?);
         }
         let dimensions = EntitySlot(settings.dimensions).index();
-        Ok(Self { rules: CommunityRules::of(&settings), space, dimensions, reports })
+        Ok(Self { rules: CommunityRules::of(&settings), space: Some(space), dimensions, reports })
     }
 
     /// How many of the reports a model wrote.
@@ -214,6 +214,16 @@ impl Communities {
             citations: cited.map(|citation| (Key(citation.document), citation.ordinal)).collect(),
             vector: self.vector(community)?,
         })
+    }
+
+    /// Whether a model wrote a report.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn is_by_model(&self, community: usize) -> Result<bool, Damage> {
+        let kind = SectionKind::CommunityReports;
+        let row = self.rows::<CommunityReportRow>(kind)?.get(community).ok_or_else(|| self.no_row(kind, community))?;
+        Ok(row.model.length > 0)
     }
 
     /// The vector of a report; empty where it has none.

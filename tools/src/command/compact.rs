@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use hedgerow::{Compacted, Store};
 use serde::Serialize;
 
+use crate::command::models;
 use crate::command::render::layout::{byte_size, counted, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -32,7 +33,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let store = Store::open(&args.store)?;
     let progress = session.progress("compacting");
     // A projection that is behind still has names of what was removed.
-    store.refresh(&progress)?;
+    models::refresh(&store, None, &progress)?;
     let compacted = store.compact(&progress)?;
     drop(progress);
     let report = Report { generation: store.snapshot().generation(), compacted };

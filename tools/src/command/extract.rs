@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::command::extract::round::{Failed, Filled, Named, Round};
 use crate::command::extract::similar::Similar;
-use crate::command::models::LlmOptions;
+use crate::command::models::{self, LlmOptions};
 use crate::command::render::layout::{counted, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::llm::extraction::{ANSWER_TOKENS, Extractor};
@@ -109,7 +109,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     if summary.chunks > 0 {
         progress.say("linking");
         let store = writing::open(&args.store, &progress)?;
-        store.refresh(&progress)?;
+        models::refresh(&store, None, &progress)?;
         summary.generation = store.close()?;
     }
     drop(progress);

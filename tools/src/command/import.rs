@@ -21,7 +21,7 @@ pub use crate::command::import::edges::numbered_graph;
 use crate::command::import::overlay::{Kind, Overlay, OverlayTally};
 use crate::command::import::vectors::VectorFiles;
 use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
-use crate::command::models::EmbedderChoice;
+use crate::command::models::{self, EmbedderChoice};
 use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
 use crate::failure::{Failure, Outcome};
@@ -129,7 +129,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         summary.vectors = Some(vectors::import(&run.overlay(Kind::Vectors), files, &space, &mut rejections)?);
     }
     run.progress.say("linking");
-    store.refresh(&run.progress)?;
+    models::refresh(&store, embedder, &run.progress)?;
     drop(run);
     summary.generation = store.close()?;
     summary.rejections = rejections;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::command::chunking::ChunkArgs;
 use crate::command::intake::files::Files;
 use crate::command::intake::{Feed, Intake, Rejections, Tally};
-use crate::command::models::EmbedderChoice;
+use crate::command::models::{self, EmbedderChoice};
 use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
 use crate::failure::{Failure, Outcome};
@@ -81,7 +81,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let read = |feed: &mut Feed<'_>| listing.files.iter().try_for_each(|file| files.read(file, feed));
     let tally = intake.run(read, &mut rejections, |_| Ok(()))?;
     progress.say("linking");
-    store.refresh(&progress)?;
+    models::refresh(&store, embedder.as_deref(), &progress)?;
     let generation = store.close()?;
     drop(progress);
     let summary = Summary {

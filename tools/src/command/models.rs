@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hedgerow::Embed;
+use hedgerow::{CommitError, Control, Embed, Store};
 
 use crate::embed::StaticTable;
 use crate::failure::Failure;
@@ -113,6 +113,17 @@ impl EmbedderChoice {
             }
         })
     }
+}
+
+/// Brings projections in step. New reports of communities get their vectors where the others have theirs by the table that comes with the
+/// program, or by the embedder that a command has loaded for its own texts.
+///
+/// # Errors
+/// [`CommitError`].
+pub fn refresh(store: &Store, embedder: Option<&dyn Embed>, control: &dyn Control) -> Result<(), CommitError> {
+    let table = StaticTable::default();
+    let embedders: Vec<&dyn Embed> = embedder.into_iter().chain([&table as &dyn Embed]).collect();
+    store.refresh_with(&embedders, control)
 }
 
 #[cfg(not(feature = "transformer"))]

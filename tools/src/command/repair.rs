@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hedgerow::{Repaired, Store};
 
+use crate::command::models;
 use crate::command::render::layout::grouped;
 use crate::command::verify::list;
 use crate::failure::{Failure, Outcome};
@@ -31,7 +32,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let progress = session.progress("checking");
     let (store, mut repaired) = Store::repair(&args.store, &progress)?;
     progress.say("linking");
-    store.refresh(&progress)?;
+    models::refresh(&store, None, &progress)?;
     drop(progress);
     repaired.generation = store.snapshot().generation();
     session.print(&repaired, |out| human(out, &repaired))?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use hedgerow::{Batch, Node, Snapshot, Store};
 use serde::Serialize;
 
+use crate::command::models;
 use crate::command::render::layout::{counted, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::session::Session;
@@ -40,7 +41,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let before = store.snapshot();
     let committed = store.commit(batch)?;
     progress.say("linking");
-    store.refresh(&progress)?;
+    models::refresh(&store, None, &progress)?;
     let generation = store.close()?;
     drop(progress);
     let report = Report { generation, removed: committed.deleted, missing: committed.missing };

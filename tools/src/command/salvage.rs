@@ -7,6 +7,7 @@ use hedgerow::{EdgeError, Env, Lost, QueryError, Salvaged, Store};
 use serde::Serialize;
 
 use crate::command::render::layout::{counted, grouped};
+use crate::embed::StaticTable;
 use crate::failure::{Failure, Outcome};
 use crate::session::{Progress, Session};
 
@@ -59,7 +60,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
 fn communities(store: &Store, salvaged: &mut Salvaged, progress: &Progress) -> Result<u64, Failure> {
     let Some(former) = &salvaged.communities else { return Ok(0) };
     progress.say("finding communities");
-    let kept = store.follow_communities(former, progress)?.by_models;
+    let kept = store.follow_communities(former, &[&StaticTable::default()], progress)?.by_models;
     let count = former.by_models();
     if kept < count {
         let (file, document, what) = (String::new(), None, "reports");

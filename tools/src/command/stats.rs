@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use hedgerow::{EdgeStats, Stats};
+use hedgerow::{CommunityStats, EdgeStats, Stats};
 
 use crate::command::bounds::Bounds;
 use crate::command::render::layout::{byte_size, counted, decimal, grouped, plain};
@@ -58,10 +58,23 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     for edges in &stats.edges {
         similarity(out, edges)?;
     }
+    if let Some(communities) = &stats.communities {
+        field(out, "communities", &reported(communities))?;
+    }
     let segments = counted(stats.segments, "segment", "segments");
     let bytes = (byte_size(stats.segment_bytes), byte_size(stats.projection_bytes));
     field(out, "on disk", &format!("{} in {segments}, {} of projections", bytes.0, bytes.1))?;
     field(out, "incomplete", &stats.incomplete.join("\n"))
+}
+
+fn reported(stats: &CommunityStats) -> String {
+    let levels = counted(stats.levels, "level", "levels");
+    let reports =
+        format!("{} in {levels}; {} reports by a model", grouped(stats.communities), grouped(stats.by_models));
+    if stats.space.is_empty() {
+        return format!("{reports}, none with a vector");
+    }
+    format!("{reports}, {} with a vector in {} made by {}", grouped(stats.vectors), stats.space, stats.model)
 }
 
 fn similarity(out: &mut dyn Write, edges: &EdgeStats) -> io::Result<()> {

@@ -47,6 +47,9 @@ pub(super) fn former(
 
 /// Adds the reports of an older file; their vectors count where they are of the same model.
 fn add(all: &mut FormerCommunities, older: FormerCommunities) {
+    if all.space.is_none() {
+        (all.rules, all.space, all.dimensions) = (older.rules, older.space.clone(), older.dimensions);
+    }
     let is_same = all.space == older.space;
     for (hash, mut report) in older.reports {
         if !is_same {
@@ -63,7 +66,7 @@ fn read(wreck: &Wreck, lose: &mut dyn FnMut(String)) -> FormerCommunities {
             former.rules = CommunityRules::of(&row);
             let named = wreck.string(row.space).zip(wreck.string(row.model));
             if let Some((space, model)) = named.filter(|_| index(row.dimensions) <= limits::DIMENSIONS) {
-                former.space = (space.to_owned(), model.to_owned());
+                former.space = Some((space.to_owned(), model.to_owned()));
                 former.dimensions = index(row.dimensions);
             }
         }

@@ -49,9 +49,20 @@ pub(super) struct Wanted<'w> {
 }
 
 impl<'w> Wanted<'w> {
-    /// Without asking what wrote a report: those whose communities are others are drawn from the store.
-    pub(super) fn following(former: &'w FormerCommunities, control: &'w dyn Control) -> Self {
-        let reporting = Reporting { summarize: &Extractive, embedder: None, keep_others: true, control };
+    /// Without asking what wrote a report: those whose communities are others are drawn from the store. They get vectors by the
+    /// embedder that the others have theirs by, if it is among these; by the first where nothing tells.
+    pub(super) fn following(
+        former: &'w FormerCommunities,
+        embedders: &[&'w dyn Embed],
+        control: &'w dyn Control,
+    ) -> Self {
+        let is_theirs = |embedder: &&&dyn Embed| {
+            former.space.as_ref().is_none_or(|(space, model)| {
+                (embedder.space(), embedder.model(), embedder.dimensions()) == (space, model, former.dimensions)
+            })
+        };
+        let embedder = embedders.iter().find(is_theirs).copied();
+        let reporting = Reporting { summarize: &Extractive, embedder, keep_others: true, control };
         Self { rules: &former.rules, former, reporting }
     }
 }
@@ -73,20 +84,22 @@ impl Store {
     ) -> Result<CommunitiesBuilt, CommitError> {
         let reporting = Reporting { summarize, embedder, keep_others: false, control };
         let former = self.snapshot().former_communities()?.unwrap_or_default();
-        self.bring_in_step(Some(Wanted { rules, former: &former, reporting }), control)
+        self.bring_in_step(Some(Wanted { rules, former: &former, reporting }), &[], control)
     }
 
     /// Finds the communities that another store had, such as one that was salvaged, with its reports where nothing is different that
-    /// they are made of; others are drawn from the store without a model. Brings all projections in step.
+    /// they are made of; others are drawn from the store without a model, and get vectors as by [`Store::refresh_with`]. Brings all
+    /// projections in step.
     ///
     /// # Errors
     /// [`CommitError`]; [`CommitError::Cancelled`] leaves the store as it was.
     pub fn follow_communities(
         &self,
         former: &FormerCommunities,
+        embedders: &[&dyn Embed],
         control: &dyn Control,
     ) -> Result<CommunitiesBuilt, CommitError> {
-        self.bring_in_step(Some(Wanted::following(former, control)), control)
+        self.bring_in_step(Some(Wanted::following(former, embedders, control)), embedders, control)
     }
 }
 
@@ -112,7 +125,7 @@ pub(super) fn communities(
         members.push(Key(links.entity(EntitySlot(*member))?.key));
     }
     let (space, dimensions) = reporting.embedder.map_or_else(
-        || (former.space.clone(), former.dimensions),
+        || (former.space.clone().unwrap_or_default(), former.dimensions),
         |embedder| ((embedder.space().to_owned(), embedder.model().to_owned()), embedder.dimensions()),
     );
     let built = CommunitiesBuilt {

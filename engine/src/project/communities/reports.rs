@@ -99,7 +99,8 @@ impl Reports {
     /// Embeds the reports that have no vector of the embedder's space and model; without an embedder, vectors stay as they are.
     fn embed(&mut self, former: &FormerCommunities, reporting: Reporting<'_>) -> Result<(), Fault> {
         let Some(embedder) = reporting.embedder else { return Ok(()) };
-        let same = former.space == (embedder.space().to_owned(), embedder.model().to_owned());
+        let same =
+            former.space.as_ref().is_some_and(|(space, model)| space == embedder.space() && model == embedder.model());
         let reports = self.levels.iter_mut().flatten().map(|(_, report)| report);
         let mut without: Vec<&mut CommunityReport> =
             reports.filter(|report| !same || report.vector.is_empty()).collect();

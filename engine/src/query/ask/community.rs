@@ -23,6 +23,7 @@ const MOST: u8 = 4;
 /// Where passages follow, reports have at most one of so many tokens.
 const REPORTS_PART: usize = 4;
 const NO_COMMUNITIES: &str = "there are no communities: `hedgerow communities STORE --build` finds them";
+const BY_CHUNKS: &str = "chunks alone rank them; `hedgerow communities STORE --build` with the embedder makes vectors";
 
 /// A community that the question is about.
 #[derive(Clone, Debug)]
@@ -105,22 +106,32 @@ impl Plan<'_, '_> {
 
     /// The cosines of reports with the question, the highest scaled to the weight of vectors.
     fn report_cosines(
-        &self,
+        &mut self,
         communities: &Communities,
         rows: impl Iterator<Item = usize>,
     ) -> Result<BTreeMap<usize, f32>, QueryError> {
         let mut cosines = BTreeMap::new();
         let settings = communities.settings()?;
         let (Some(vector), Some(trace)) = (&self.vector, &self.trace.vector) else { return Ok(cosines) };
-        let same = communities.text(settings.space)? == trace.space && communities.text(settings.model)? == trace.model;
-        if !same {
+        let (space, model) = (communities.text(settings.space)?, communities.text(settings.model)?);
+        // Whoever wanted no vectors need not be told that there are none.
+        if space.is_empty() {
             return Ok(cosines);
         }
+        if (space, model) != (trace.space.as_str(), trace.model.as_str()) {
+            let lack = format!("reports of communities have no vectors in the space {}: {BY_CHUNKS}", trace.space);
+            self.lacks(&lack);
+            return Ok(cosines);
+        }
+        let (mut read, mut without) = (0, 0);
         for row in rows {
             self.snapshot.guard.poll()?;
             let report = communities.vector(row)?;
+            read += 1;
             if report.len() == vector.len() {
                 cosines.insert(row, distance::dot(&report, vector).max(0.0));
+            } else {
+                without += 1;
             }
         }
         let most = cosines.values().copied().fold(0.0, f32::max);
@@ -128,6 +139,9 @@ impl Plan<'_, '_> {
             for cosine in cosines.values_mut() {
                 *cosine *= trace.weight / most;
             }
+        }
+        if without > 0 {
+            self.lacks(&format!("{without} of {read} reports of communities have no vector yet: {BY_CHUNKS}"));
         }
         Ok(cosines)
     }
