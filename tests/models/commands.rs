@@ -24,6 +24,11 @@ pub fn hedgerow(arguments: &[&str]) -> Run {
     run
 }
 
+/// The same for people.
+pub fn human(arguments: &[&str]) -> Run {
+    Run::of(command().args(arguments))
+}
+
 impl Desk {
     pub fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Desk {
         let folder = TempDir::new().expect("there is room for a temporary folder");

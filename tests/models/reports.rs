@@ -1,6 +1,6 @@
 //! Reports of communities in a model's words: asked for once, kept, and drawn from the store where the model fails.
 
-use crate::models::commands::{Desk, hedgerow};
+use crate::models::commands::{Desk, hedgerow, human};
 use crate::models::stub::{Reply, Seen, said};
 use serde_json::{Value, json};
 use std::fs;
@@ -79,4 +79,39 @@ fn commands_that_keep_communities_in_step_give_new_reports_their_vectors() {
     assert_eq!(hedgerow(&["repair", &store]).code, 0);
     assert_eq!(counted()["vectors"], counted()["communities"]);
     assert_ne!(counted()["communities"], json!(0));
+}
+
+#[test]
+fn an_answer_is_written_from_reports_too_and_cites_them_after_the_passages() {
+    let desk = Desk::new(|seen, _| {
+        let number = seen.question().matches("between the two lines").count();
+        Reply::Json(said(format!("They are friends [{number}], as one says [1], or more [{}].", number + 1)))
+    });
+    desk.import(&TEXTS);
+    let (store, url) = (desk.path("store"), desk.stub.url());
+    assert_eq!(hedgerow(&["communities", &store, "--build"]).code, 0);
+    for strategy in ["reports", "combined"] {
+        let question = ["answer", &store, "Whom did Alice Marsh meet?", "--strategy", strategy];
+        let run = hedgerow(&[&question[..], &["--llm", &url, "--model", "toy"]].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        let told = run.json();
+        let count = |what: &str| told["context"][what].as_array().map_or(0, Vec::len);
+        let (passages, reports) = (count("passages"), count("reports"));
+        assert!(passages > 0 && reports > 0, "{told}");
+        let all = passages + reports;
+        let last = &told["context"]["reports"][reports - 1];
+        assert_eq!(told["unknown"], json!([all + 1]));
+        let [report, passage] = [&told["citations"][0], &told["citations"][1]];
+        for field in ["key", "title", "level", "model", "stale"] {
+            assert_eq!(report[field], last[field], "{field}");
+        }
+        assert_eq!((&report["number"], &passage["number"]), (&json!(all), &json!(1)));
+        assert_eq!(passage["key"], told["context"]["passages"][0]["key"]);
+        let seen = desk.stub.seen();
+        let shown = seen.last().expect("it was asked").question();
+        assert!(shown.contains(&format!("[{all}] report {}", last["title"])), "{shown}");
+        assert!(shown.contains(last["text"].as_str().expect("it is a text")), "{shown}");
+        let human = human(&[&question[..], &["--llm", &url, "--model", "toy"]].concat()).out;
+        assert!(human.contains("report of level") && human.contains(&format!("{passages} passages and")), "{human}");
+    }
 }

@@ -1,8 +1,8 @@
-//! `hedgerow answer`: an answer in words, by a model that is shown the passages of `ask`, with what it cites.
+//! `hedgerow answer`: an answer in words, by a model that is shown the passages and reports of `ask`, with what it cites.
 
 use std::io::{self, Write};
 
-use hedgerow::{Bounded, Context, Passage};
+use hedgerow::{Bounded, Context, Passage, ReportPassage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,17 +11,18 @@ use crate::command::find;
 use crate::command::models::LlmOptions;
 use crate::command::render;
 use crate::command::render::layout::{counted, cut, grouped, plain, width, wrap};
-use crate::command::render::{name_of, rule};
+use crate::command::render::{name_of, name_or_key, rule};
 use crate::failure::{Failure, Outcome};
-use crate::llm::answer::answer;
+use crate::llm::answer::{Shown, answer};
 use crate::llm::{Endpoint, Usage, keywords};
 use crate::session::Session;
 
 /// Answer a question in words from the passages of the store, by a model, with citations
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The model is shown the passages that `ask` finds, numbered, and told to answer from them alone. What it cites is listed \
-below the answer; numbers that no passage has are said. Without --llm the passages are printed, as by `ask`.
+The model is shown the passages that `ask` finds, numbered, and told to answer from them alone; reports of communities, which \
+--strategy reports and combined find, are numbered after them. What it cites is listed below the answer; numbers that nothing \
+has are said. Without --llm the passages are printed, as by `ask`.
 
 Passages are shown to the model as material between lines that they cannot hold themselves; a model may still be misled \
 by what a document says, so read what it cites.
@@ -57,20 +58,18 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         session.note(lack);
     }
     let mut answered = Answered { question: context.question.clone(), ..Answered::default() };
-    if let Some(endpoint) = endpoint.as_ref().filter(|_| !context.passages.is_empty()) {
+    let shown = shown(&context);
+    if let Some(endpoint) = endpoint.as_ref().filter(|_| !shown.is_empty()) {
         let _watch = session.watch();
-        let passages: Vec<(&str, &str)> =
-            context.passages.iter().map(|passage| (name_of(passage), passage.text.as_str())).collect();
-        let answer = answer(endpoint, &context.question, &passages)?;
+        let answer = answer(endpoint, &context.question, &shown)?;
         let bounded = snapshot.bounded(hedgerow::QueryLimits::default());
         for number in answer.cited {
-            let passage = number.checked_sub(1).and_then(|place| context.passages.get(place));
-            answered.citations.extend(passage.map(|passage| Citation::of(&bounded, number, passage)).transpose()?);
+            answered.citations.extend(Citation::of(&bounded, number, &context)?);
         }
         answered.unknown = answer.unknown;
         answered.answer = Some(answer.text);
         for number in &answered.unknown {
-            session.note(format_args!("the answer cites [{number}], and there is no such passage"));
+            session.note(format_args!("the answer cites [{number}], and there is no such passage or report"));
         }
     }
     answered.usage = endpoint.as_ref().map(Endpoint::usage).unwrap_or_default();
@@ -100,9 +99,36 @@ struct Answered {
     usage: Usage,
 }
 
-/// A passage that the answer cites.
+/// Passages, and after them reports: the numbers of passages are those of `ask`.
+fn shown(context: &Context) -> Vec<Shown<'_>> {
+    let passages = context.passages.iter();
+    let passages = passages.map(|passage| Shown { title: name_of(passage), text: &passage.text, is_report: false });
+    let reports = context.reports.iter();
+    passages.chain(reports.map(|report| Shown { title: &report.title, text: &report.text, is_report: true })).collect()
+}
+
+/// What the answer cites.
 #[derive(Debug, Serialize)]
-struct Citation {
+#[serde(untagged)]
+enum Citation {
+    Passage(PassageCitation),
+    Report(ReportCitation),
+}
+
+/// The report of a community.
+#[derive(Debug, Serialize)]
+struct ReportCitation {
+    number: usize,
+    key: String,
+    title: String,
+    level: u32,
+    model: String,
+    stale: bool,
+}
+
+/// A passage.
+#[derive(Debug, Serialize)]
+struct PassageCitation {
     number: usize,
     key: String,
     document: String,
@@ -116,14 +142,40 @@ struct Citation {
 }
 
 impl Citation {
-    fn of(snapshot: &Bounded<'_>, number: usize, passage: &Passage) -> Result<Citation, Failure> {
+    /// What has a number; none where nothing has it.
+    fn of(snapshot: &Bounded<'_>, number: usize, context: &Context) -> Result<Option<Citation>, Failure> {
+        let Some(place) = number.checked_sub(1) else { return Ok(None) };
+        if let Some(passage) = context.passages.get(place) {
+            return PassageCitation::of(snapshot, number, passage).map(|cited| Some(Citation::Passage(cited)));
+        }
+        let report = place.checked_sub(context.passages.len()).and_then(|place| context.reports.get(place));
+        Ok(report.map(|report| {
+            let ReportPassage { key, title, level, model, stale, .. } = report.clone();
+            Citation::Report(ReportCitation { number, key, title, level, model, stale })
+        }))
+    }
+
+    /// Its number, its title, and where it stands.
+    fn told(&self) -> (usize, &str, String) {
+        match self {
+            Citation::Passage(cited) => (cited.number, name_or_key(&cited.title, &cited.document), cited.place()),
+            Citation::Report(cited) => {
+                let stale = if cited.stale { " · the store has changed since" } else { "" };
+                (cited.number, &cited.title, format!("{} · report of level {}{stale}", cited.key, cited.level))
+            }
+        }
+    }
+}
+
+impl PassageCitation {
+    fn of(snapshot: &Bounded<'_>, number: usize, passage: &Passage) -> Result<PassageCitation, Failure> {
         let node = find(snapshot, &format!("chunk:{}", passage.key))?;
         let hedgerow::Node::Chunk(id) = node else {
             return Err(Failure::NotFound(format!("the chunk {} is not there any more", passage.key)));
         };
         let chunk = snapshot.chunk(id)?;
         let metadata: Value = serde_json::from_str(chunk.metadata()?).unwrap_or_default();
-        Ok(Citation {
+        Ok(PassageCitation {
             number,
             key: passage.key.clone(),
             document: passage.document.clone(),
@@ -156,12 +208,15 @@ fn human(out: &mut dyn Write, answer: &str, found: &Found<'_>) -> io::Result<()>
     }
     writeln!(out)?;
     let citations = &found.answered.citations;
-    let of = counted(found.context.passages.len() as u64, "passage", "passages");
+    let mut of = counted(found.context.passages.len() as u64, "passage", "passages");
+    if !found.context.reports.is_empty() {
+        of = format!("{of} and {}", counted(found.context.reports.len() as u64, "report", "reports"));
+    }
     rule(out, &format!("{} of {of} cited", citations.len()))?;
     for citation in citations {
-        let title = if citation.title.trim().is_empty() { &citation.document } else { &citation.title };
-        writeln!(out, "[{}] {}", citation.number, cut(&plain(title), width() - 6))?;
-        for line in wrap(&citation.place(), width() - 4) {
+        let (number, title, place) = citation.told();
+        writeln!(out, "[{number}] {}", cut(&plain(title), width() - 6))?;
+        for line in wrap(&place, width() - 4) {
             writeln!(out, "    {line}")?;
         }
     }
