@@ -5,8 +5,9 @@
     cargo build --release -p hedgerow-benches --bin communities
     python3 benches/peers/communities.py EDGES.npy TRIPLES.tsv --runs 3
 
-Each file holds pairs of u32 (.npy) or lines with a node, anything and another node (.tsv); what stands several times weighs as
-much. Without a file, groups that are joined more often inside are made up. Contenders take turns (A B C A B C), so that a machine
+Each file holds pairs of u32 (.npy) or lines with a node, anything, another node and perhaps a weight (.tsv), as `hedgerow graph STORE
+--joined` writes what communities of a store are found in; weights of what stands several times, 1 where none is told, add up. Without
+a file, groups that are joined more often inside are made up. Contenders take turns (A B C A B C), so that a machine
 that slows down slows all of them; the table tells medians of seconds and of modularity, as igraph computes it, and the ranges of
 modularity. The graph is there before the clock starts. What is timed:
 
@@ -46,19 +47,23 @@ def arguments():
 
 
 def edges_of(path):
+    """Pairs of nodes, and the weight of each."""
     if path.endswith(".npy"):
-        return np.load(path).reshape(-1, 2).astype(np.int64)
+        edges = np.load(path).reshape(-1, 2).astype(np.int64)
+        return edges, np.ones(len(edges))
     numbers = {}
     number = lambda name: numbers.setdefault(name.strip(), len(numbers))
-    lines = (line.split("\t") for line in pathlib.Path(path).read_text().splitlines())
-    return np.array([(number(line[0]), number(line[2])) for line in lines], dtype=np.int64)
+    lines = [line.split("\t") for line in pathlib.Path(path).read_text().splitlines()]
+    edges = np.array([(number(line[0]), number(line[2])) for line in lines], dtype=np.int64)
+    return edges, np.array([float(line[3]) if len(line) > 3 else 1.0 for line in lines])
 
 
 def graph_of(path):
-    """The graph, with how often each edge stands as its weight."""
-    edges, weights = np.unique(np.sort(edges_of(path), axis=1), axis=0, return_counts=True)
+    """The graph, with the weight of each edge."""
+    pairs, told = edges_of(path)
+    edges, places = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     graph = igraph.Graph(n=int(edges.max()) + 1, edges=edges.tolist())
-    graph.es["weight"] = weights.astype(float).tolist()
+    graph.es["weight"] = np.bincount(places.reshape(-1), weights=told).tolist()
     return graph
 
 

@@ -90,7 +90,9 @@ pub use crate::model::{
 };
 #[cfg(feature = "planted")]
 pub use crate::planted::{Planted, plant};
-pub use crate::project::{CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, UnfinishedEdges};
+pub use crate::project::{
+    CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, JoinedDumped, JoinedPart, UnfinishedEdges,
+};
 pub use crate::projection::FormerCommunities;
 pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
 pub use crate::query::{

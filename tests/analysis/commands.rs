@@ -1,7 +1,7 @@
 //! Questions about the graph as a whole as commands: their JSON, what they write for other programs, and their ends.
 
 use crate::command::{Folder, Run, command, told};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ROADS: &str = "Ely\tleads to\tDover\t1\nDover\tleads to\tBridge\t1\nEly\tnear\tMill\t0.5\nMill\tnear\tBridge\t4\n\
                      Fay\tknows\tBo \"B\" Li\\n\t0.1\n";
@@ -84,7 +84,7 @@ fn commands_about_the_graph_end_as_others_do_at_limits_and_at_what_is_not_there(
     let file = folder.write("chain.tsv", lines);
     let store = folder.store();
     told(&["import", &store, "--edges", &file, "--embedder", "none"]);
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &["components", &store],
         &["pagerank", &store, "--chunks"],
         &["path", &store, "node 1", "node 9"],
@@ -92,6 +92,7 @@ fn commands_about_the_graph_end_as_others_do_at_limits_and_at_what_is_not_there(
         &["hubs", &store],
         &["select", &store, "all"],
         &["graph", &store],
+        &["graph", &store, "--joined"],
     ];
     for arguments in commands {
         let late = run(&[arguments, &["--timeout", "0"]].concat());
@@ -108,9 +109,49 @@ fn commands_about_the_graph_end_as_others_do_at_limits_and_at_what_is_not_there(
         &["pagerank", &store, "--damping", "1"],
         &["hubs", &store, "--sources", "5"],
         &["graph", &store, "--json", "--format", "dot"],
+        &["graph", &store, "--joined", "--limit", "5"],
     ] {
         assert_eq!(run(arguments).code, 2, "{arguments:?}");
     }
     let gave_up = told(&["path", &store, "node 1", "node 900", "--visits", "10"]);
     assert_eq!((&gave_up["complete"], &gave_up["paths"].as_array().map(Vec::len)), (&false.into(), &Some(0)));
+}
+
+#[test]
+fn what_communities_are_found_in_is_written_pair_by_pair_with_its_weight() {
+    let folder = Folder::new();
+    let texts = [
+        "Alice Marsh met Bruno Field at the harbour.",
+        "Bruno Field met Carla Hill, and Alice Marsh came too.",
+        "Carla Hill met Bruno Field.",
+    ];
+    let line = |(key, text): (usize, &&str)| json!({"key": key.to_string(), "text": text}).to_string() + "\n";
+    let documents = folder.write("texts.jsonl", texts.iter().enumerate().map(line).collect::<String>());
+    let triple =
+        json!({"document": "0", "subject": "Dora", "predicate": "knows", "object": "Alice Marsh", "weight": 2.5});
+    let triples = folder.write("triples.jsonl", triple.to_string() + "\n");
+    let store = folder.store();
+    told(&["import", &store, "--documents", &documents, "--triples", &triples]);
+    let written = run(&["graph", &store, "--joined"]);
+    assert_eq!(written.code, 0, "{}", written.err);
+    let mut lines: Vec<&str> = written.out.lines().collect();
+    lines.sort_unstable();
+    // One of two chunks with both weighs 1, as there are two; the other a half, as there are three.
+    let mut pairs = vec![("Alice Marsh", "Bruno Field", "1.5"), ("Alice Marsh", "Carla Hill", "0.5")];
+    pairs.extend([("Bruno Field", "Carla Hill", "1.5"), ("Alice Marsh", "Dora", "2.5")]);
+    let either = |(one, other, weight): &(&str, &str, &str)| {
+        [(one, other), (other, one)].map(|(one, other)| format!("{one}\tjoined\t{other}\t{weight}"))
+    };
+    assert_eq!(lines.len(), pairs.len(), "{lines:?}");
+    for pair in &pairs {
+        let either = either(pair);
+        assert!(lines.iter().any(|line| either.iter().any(|pair| pair == line)), "{pair:?}: {lines:?}");
+    }
+    let object = told(&["graph", &store, "--joined"]);
+    assert_eq!((&object["directed"], object["nodes"].as_array().map(Vec::len)), (&json!(false), Some(4)));
+    let dot = run(&["graph", &store, "--joined", "--format", "dot"]).out;
+    assert!(dot.starts_with("graph {\n") && dot.contains(" -- "), "{dot}");
+    // Where communities are found by relations alone, these alone join.
+    told(&["communities", &store, "--build", "--relations-only"]);
+    assert_eq!(run(&["graph", &store, "--joined"]).out.lines().count(), 1);
 }

@@ -1,7 +1,7 @@
 //! How long communities take and how good they are: `communities [EDGES] [--nodes-max N] [--runs N]`, as one line of JSON.
 //!
-//! EDGES is a .npy file of pairs of u32, or a .tsv file whose lines hold a node, anything, and another node; what stands several
-//! times weighs as much. Without it 200 groups of 100 nodes are made up, on the same edges every time. Seconds are medians of so
+//! EDGES is a .npy file of pairs of u32, or a .tsv file whose lines hold a node, anything, another node, and perhaps a weight, as
+//! `hedgerow graph` writes them; weights of what stands several times, 1 where none is told, add up. Without it 200 groups of 100 nodes are made up, on the same edges every time. Seconds are medians of so
 //! many runs (3), those of communities without and with the smaller ones inside those of more than N nodes (100), once the graph
 //! is made. `RAYON_NUM_THREADS` tells how many threads there are.
 
@@ -22,8 +22,8 @@ fn main() {
         }
     }
     let (nodes, edges) = file.as_deref().map_or_else(planted, |file| read(Path::new(file)));
-    let weighted = || edges.iter().map(|(from, to)| (*from, *to, 1.0));
-    let (build_seconds, graph) = timed(|| Undirected::from_edges(nodes, weighted()).expect("edges make a graph"));
+    let (build_seconds, graph) =
+        timed(|| Undirected::from_edges(nodes, edges.iter().copied()).expect("edges make a graph"));
     let resolution = Resolution::default();
     let settings = HierarchySettings { community_max, resolution, seed: graph.seed(), levels_max: 16 };
     let (mut seconds, mut hierarchy_seconds, mut last) = (Vec::new(), Vec::new(), None);
@@ -53,7 +53,7 @@ fn main() {
     println!("{told}");
 }
 
-type Edges = Vec<(u32, u32)>;
+type Edges = Vec<(u32, u32, f32)>;
 
 /// The number of nodes, and the edges.
 fn read(path: &Path) -> (u32, Edges) {
@@ -68,8 +68,8 @@ fn read(path: &Path) -> (u32, Edges) {
         );
         let (words, _) = bytes[header..].as_chunks::<4>();
         let (pairs, _) = words.as_chunks::<2>();
-        let edges: Edges = pairs.iter().map(|[a, b]| (u32::from_le_bytes(*a), u32::from_le_bytes(*b))).collect();
-        let nodes = edges.iter().map(|(from, to)| from.max(to) + 1).max().unwrap_or(0);
+        let edges: Edges = pairs.iter().map(|[a, b]| (u32::from_le_bytes(*a), u32::from_le_bytes(*b), 1.0)).collect();
+        let nodes = edges.iter().map(|(from, to, _)| from.max(to) + 1).max().unwrap_or(0);
         return (nodes, edges);
     }
     let text = std::fs::read_to_string(path).expect("the file can be read");
@@ -80,11 +80,12 @@ fn read(path: &Path) -> (u32, Edges) {
         let (Some(from), Some(_), Some(to)) = (fields.next(), fields.next(), fields.next()) else {
             panic!("{} does not hold triples: {line}", path.display());
         };
+        let weight = fields.next().map_or(1.0, |weight| weight.parse().expect("a weight is a number"));
         let mut number = |name| {
             let next = u32::try_from(numbers.len()).expect("few nodes");
             *numbers.entry(name).or_insert(next)
         };
-        edges.push((number(from), number(to)));
+        edges.push((number(from), number(to), weight));
     }
     (u32::try_from(numbers.len()).expect("few nodes"), edges)
 }
@@ -101,7 +102,7 @@ fn planted() -> (u32, Edges) {
     let mut edge = |_| {
         let from = below(NODES);
         let to = if below(2) == 0 { from - from % GROUP + below(GROUP) } else { below(NODES) };
-        (from, to)
+        (from, to, 1.0)
     };
     (NODES, (0..NODES * 10).map(&mut edge).collect())
 }

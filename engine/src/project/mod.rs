@@ -16,7 +16,7 @@ use crate::index::edges::{
 use crate::model::Embed;
 use crate::planted::{Planted, planted};
 use crate::project::communities::Wanted;
-pub use crate::project::communities::{CommunitiesBuilt, Extractive};
+pub use crate::project::communities::{CommunitiesBuilt, Extractive, JoinedDumped, JoinedPart};
 pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
 use crate::project::mentions::Mentioned;

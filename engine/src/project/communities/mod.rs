@@ -3,10 +3,12 @@
 mod content;
 mod extractive;
 mod graph;
+mod joined;
 mod reports;
 mod tree;
 
 pub use extractive::Extractive;
+pub use joined::{JoinedDumped, JoinedPart};
 
 use crate::error::CommitError;
 use crate::index::control::Control;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hedgerow::{Bounded, GraphPart};
+use hedgerow::{Bounded, GraphPart, JoinedPart};
 use serde::Serialize;
 
 use crate::command::bounds::Bounds;
@@ -16,12 +16,14 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 json is one object of nodes and links, as NetworkX and D3 read it; dot is for Graphviz; edges are lines of subject, predicate, \
-object and weight between tabs, as `hedgerow import --edges` reads them.
+object and weight between tabs, as `hedgerow import --edges` reads them. --joined is the graph that communities are found in: each pair \
+of entities that relations join, or chunks that mention both, once, with the weight of all that joins them.
 
 Examples:
   hedgerow graph notes.hedgerow --format dot | dot -Tsvg -o notes.svg
   hedgerow graph notes.hedgerow --format edges > edges.tsv
-  hedgerow graph notes.hedgerow --format json --limit 1000")]
+  hedgerow graph notes.hedgerow --format json --limit 1000
+  hedgerow graph notes.hedgerow --joined > joined.tsv")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,
@@ -31,6 +33,9 @@ pub struct Args {
     /// Label of relations that are written; may be given several times [default: all]
     #[arg(long, value_name = "LABEL")]
     predicate: Vec<String>,
+    /// Write what joins entities where communities are found, without directions
+    #[arg(long, conflicts_with_all = ["predicate", "limit"])]
+    joined: bool,
     /// Relations that are written, with their ends [default: all]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
@@ -64,9 +69,14 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
     let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let write = |store: &Bounded<'_>| {
         session.stream(|out| {
-            let mut writer = Writer { out, format, began: false, links: false, failed: None };
+            let mut writer = Writer { out, format, joined: args.joined, began: false, links: false, failed: None };
             writer.head().map_err(Failure::Output)?;
-            let dumped = store.dump_graph(&args.predicate, limit, &mut |part| writer.part(part));
+            let dumped = if args.joined {
+                store.dump_joined(&mut |part| writer.part(joined(part))).map(|dumped| (dumped.incomplete, false))
+            } else {
+                let dumped = store.dump_graph(&args.predicate, limit, &mut |part| writer.part(part));
+                dumped.map(|dumped| (dumped.incomplete, dumped.truncated))
+            };
             if let Some(error) = writer.failed.take() {
                 return Err(Failure::Output(error));
             }
@@ -75,19 +85,34 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
             Ok(dumped)
         })
     };
-    if let Some(dumped) = args.bounds.run(&snapshot, session, write)? {
-        dumped.incomplete.iter().for_each(|lack| session.note(lack));
-        if dumped.truncated {
+    if let Some((incomplete, truncated)) = args.bounds.run(&snapshot, session, write)? {
+        for lack in incomplete {
+            session.note(lack);
+        }
+        if truncated {
             session.note("The limit left relations out: see --limit.");
         }
     }
     Ok(Outcome::Done)
 }
 
+/// A part of the graph of joined entities as one of relations, which all have this label.
+fn joined(part: JoinedPart<'_>) -> GraphPart<'_> {
+    match part {
+        JoinedPart::Entity { name, kind } => GraphPart::Entity { name, kind },
+        #[expect(clippy::cast_possible_truncation, reason = "weights are written as those of relations")]
+        JoinedPart::Pair { one, other, weight } => {
+            GraphPart::Relation { subject: one, predicate: "joined", object: other, weight: weight as f32 }
+        }
+    }
+}
+
 /// Writes a graph part by part.
 struct Writer<'o> {
     out: &'o mut dyn Write,
     format: Format,
+    /// Whether edges have no direction, and each stands once.
+    joined: bool,
     /// Whether the list that is being written has an element.
     began: bool,
     /// Whether that list is the one of links.
@@ -98,7 +123,10 @@ struct Writer<'o> {
 impl Writer<'_> {
     fn head(&mut self) -> io::Result<()> {
         match self.format {
-            Format::Json => write!(self.out, r#"{{"directed":true,"multigraph":true,"nodes":["#),
+            Format::Json => {
+                write!(self.out, r#"{{"directed":{0},"multigraph":{0},"nodes":["#, !self.joined)
+            }
+            Format::Dot if self.joined => writeln!(self.out, "graph {{"),
             Format::Dot => writeln!(self.out, "digraph {{"),
             Format::Edges => Ok(()),
         }
@@ -150,7 +178,8 @@ impl Writer<'_> {
             GraphPart::Entity { name, .. } => writeln!(self.out, "  {};", quoted(name)),
             GraphPart::Relation { subject, predicate, object, weight } => {
                 let [subject, object, label] = [subject, object, predicate].map(quoted);
-                writeln!(self.out, "  {subject} -> {object} [label={label}, weight=\"{weight}\"];")
+                let to = if self.joined { "--" } else { "->" };
+                writeln!(self.out, "  {subject} {to} {object} [label={label}, weight=\"{weight}\"];")
             }
         }
     }
