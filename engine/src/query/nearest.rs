@@ -1,7 +1,8 @@
 //! What is nearest to a vector: by walking the index of a space, by comparing codes, and by comparing what no index covers.
 
-use crate::distance::dot_bytes;
+use crate::distance::dots;
 use crate::distance::near::{Probe, products};
+use crate::distance::rows::Rows;
 use crate::error::{Damage, QueryError};
 use crate::index::vector::{Graph, Ranked, Until, WIDTH_MAX, Walk};
 use crate::projection::VectorIndex;
@@ -197,15 +198,19 @@ impl<'q> Search<'q> {
 
     /// The cosines of some nodes.
     fn scored(&self, nodes: impl Iterator<Item = u32>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let (mut scored, mut pace) = (Vec::new(), self.bounded.guard.pace());
+        let (mut chunks, mut rows, mut pace) = (Vec::new(), Vec::new(), self.bounded.guard.pace());
         for node in nodes {
             pace.step()?;
             let Some(chunk) = self.chunks.get(ChunkSlot(node).index()).map(ChunkId) else { continue };
             if let Some(row) = self.vectors.of(chunk)? {
-                scored.push((chunk, dot_bytes(self.question, row)));
+                chunks.push(chunk);
+                rows.push(row);
             }
         }
-        Ok(scored)
+        let listed: Vec<u32> = (0..).take(rows.len()).collect();
+        let mut cosines = Vec::with_capacity(rows.len());
+        dots(self.question, &Rows::of_bytes(rows, self.question.len()), &listed, &mut cosines);
+        Ok(chunks.into_iter().zip(cosines).collect())
     }
 
     /// Compares the codes of all nodes or of some, and the vectors of those that their codes don't rule out.
