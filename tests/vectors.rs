@@ -1,5 +1,7 @@
 //! The vector index: what it finds is scored exactly, it follows writes, and it never hides what it does not cover.
 
+mod bench;
+
 use crate::stores::Numbers;
 use hedgerow::{
     Batch, Env, Filter, Found, Quiet, Recall, Snapshot, StagedChunk, StagedDocument, StagedVector, Store, VectorSearch,

@@ -29,8 +29,11 @@ pub enum Recall {
     Slack(u32),
 }
 
-/// Codes that one task compares.
+/// Codes that one task compares, and of these those that are asked for at once.
 const COMPARED_TOGETHER: usize = 4096;
+const FETCHED_TOGETHER: usize = 32;
+/// Nodes that are kept before those are left out that cannot be among the nearest, at least.
+const ROOM: usize = 256;
 /// A node that a walk sees costs as much as so many that are compared one after another.
 const STRAY: usize = 3;
 /// Nodes that a walk sees for each that it keeps, and at least.
@@ -225,25 +228,34 @@ impl<'q> Search<'q> {
                 Ok(self.near(nodes, products))
             })
             .collect();
-        let near = rule_out(near?.concat(), self.count);
+        let mut near = near?.concat();
+        rule_out(&mut near, self.count);
         self.scored(near.into_iter().map(|bounds| bounds.node))
     }
 
     /// Those of some nodes that may be among the nearest of them.
     fn near(&self, nodes: &[u32], scores: &mut Vec<i32>) -> Vec<Bounds> {
-        products(&self.probe, self.graph.rows, nodes, scores);
-        let mut bounds = Vec::with_capacity(nodes.len());
-        for (node, product) in nodes.iter().zip(scores) {
-            if !self.is_wanted(*node) {
-                continue;
+        let (mut bounds, mut line) = (Vec::new(), f64::NEG_INFINITY);
+        let mut room = self.count.saturating_mul(2).max(ROOM);
+        for nodes in nodes.chunks(FETCHED_TOGETHER) {
+            products(&self.probe, self.graph.rows, nodes, scores);
+            for (node, product) in nodes.iter().zip(&*scores) {
+                let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
+                // The vector and the question have length one: see `Codes` for the bound.
+                let error = own + self.left * (1.0 + own) + ROUNDING;
+                let estimate = f64::from(*product) * self.unit;
+                if estimate + error < line || !self.is_wanted(*node) {
+                    continue;
+                }
+                bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
+                if bounds.len() >= room {
+                    line = rule_out(&mut bounds, self.count);
+                    room = room.max(2 * bounds.len());
+                }
             }
-            let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
-            // The vector and the question have length one: see `Codes` for the bound.
-            let error = own + self.left * (1.0 + own) + ROUNDING;
-            let estimate = f64::from(*product) * self.unit;
-            bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
         }
-        rule_out(bounds, self.count)
+        rule_out(&mut bounds, self.count);
+        bounds
     }
 }
 
@@ -258,13 +270,13 @@ struct Bounds {
     node: u32,
 }
 
-/// Leaves out what `count` others are certainly nearer than.
-fn rule_out(mut bounds: Vec<Bounds>, count: usize) -> Vec<Bounds> {
-    if count == 0 || bounds.len() <= count {
-        return bounds;
+/// Leaves out what `count` others are certainly nearer than; gives the cosine that these have at least.
+fn rule_out(bounds: &mut Vec<Bounds>, count: usize) -> f64 {
+    if count == 0 || bounds.len() < count {
+        return f64::NEG_INFINITY;
     }
     let mut least: Vec<f64> = bounds.iter().map(|bounds| bounds.least).collect();
     let (_, line, _) = least.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
     bounds.retain(|bounds| bounds.most >= *line);
-    bounds
+    *line
 }

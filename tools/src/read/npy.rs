@@ -170,9 +170,10 @@ pub fn integers(path: &Path) -> Result<Vec<i128>, MatrixError> {
 /// Those of [`integers`].
 pub fn integer_rows(path: &Path) -> Result<Vec<Vec<i128>>, MatrixError> {
     let many = |columns: Option<u64>| {
-        let found = || Fault { expected: "two dimensions with 1 to 65,536 columns", found: format!("{columns:?}") };
+        let found = columns.map_or("one dimension".to_owned(), |columns| format!("{columns} columns"));
+        let fault = Fault { expected: "two dimensions with 1 to 65,536 columns", found };
         let columns = columns.and_then(|columns| usize::try_from(columns).ok());
-        columns.filter(|columns| (1..=COLUMNS_MAX).contains(columns)).ok_or_else(found)
+        columns.filter(|columns| (1..=COLUMNS_MAX).contains(columns)).ok_or(fault)
     };
     let (columns, numbers) = table(path, many)?;
     Ok(numbers.chunks(columns).map(<[i128]>::to_vec).collect())
