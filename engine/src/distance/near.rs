@@ -205,11 +205,11 @@ fn alone<V: Sums<W>, const W: usize>(right: &[[Right; W]], bias: i32, row: &[u8]
     sum.total().wrapping_sub(bias)
 }
 
-/// Asks for the lines of the cache that a row lies in, before it is read.
+/// Asks for the lines of the cache that bytes lie in, before they are read.
 #[inline(always)]
-fn fetch(row: &[u8]) {
+pub fn fetch(row: &[u8]) {
     #[cfg(target_arch = "x86_64")]
-    for line in row.as_chunks::<64>().0 {
+    for line in row.chunks(64) {
         // SAFETY: a hint; it reads nothing.
         unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
     }

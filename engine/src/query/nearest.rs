@@ -39,8 +39,8 @@ const STRAY: usize = 3;
 /// Nodes that a walk sees for each that it keeps, and at least.
 const SEEN: usize = 15;
 const SEEN_LEAST: usize = 400;
-/// A walk's answer is chosen among so many more than are wanted.
-const SPARE: usize = 16;
+/// A walk's answer is chosen among one and a half times as many as are wanted, and so many more.
+const SPARE: usize = 4;
 
 /// A search in the index of a space.
 struct Search<'q> {
@@ -191,7 +191,7 @@ impl<'q> Search<'q> {
         let is_wanted = |node: u32| self.is_wanted(node);
         let wanted: Option<&dyn Fn(u32) -> bool> = if picky { Some(&is_wanted) } else { None };
         walk.walk(&self.graph, &self.probe, until, wanted, || pace.steps(SEEN))?;
-        let most = self.count.saturating_mul(2).max(self.count.saturating_add(SPARE));
+        let most = (self.count / 2).saturating_add(self.count).saturating_add(SPARE);
         if picky {
             self.scored(walk.found().take(most).map(Ranked::node))
         } else {

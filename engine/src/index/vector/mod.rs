@@ -15,7 +15,7 @@ pub use calibrate::{WIDTH_MAX, calibrate};
 pub use grow::{Growth, grow};
 pub use walk::{Ranked, Until, Walk};
 
-use crate::distance::near::CodeRows;
+use crate::distance::near::{CodeRows, fetch};
 
 /// Neighbours of a node.
 pub const DEGREE: usize = 32;
@@ -45,11 +45,20 @@ impl<'g> Graph<'g> {
         Self { rows: CodeRows::new(codes, dimensions), neighbours, stride, entries }
     }
 
+    /// Asks for the list of a node, before it is read.
+    #[inline]
+    pub fn fetch(&self, node: u32) {
+        fetch(self.list(node).as_flattened());
+    }
+
+    fn list(&self, node: u32) -> &'g [[u8; 4]] {
+        let start = (node as usize).saturating_mul(self.stride);
+        self.neighbours.get(start..start.saturating_add(self.stride)).unwrap_or_default()
+    }
+
     /// The neighbours of a node; none of one that is not there.
     #[inline]
     pub fn of(&self, node: u32) -> impl Iterator<Item = u32> + use<'g> {
-        let start = (node as usize).saturating_mul(self.stride);
-        let list = self.neighbours.get(start..start.saturating_add(self.stride)).unwrap_or_default();
-        list.iter().map(|node| u32::from_le_bytes(*node)).take_while(|node| *node != NOBODY)
+        self.list(node).iter().map(|node| u32::from_le_bytes(*node)).take_while(|node| *node != NOBODY)
     }
 }

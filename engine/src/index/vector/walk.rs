@@ -112,6 +112,10 @@ impl Walk {
             }
             *node = ranked.done();
             self.passed.push(ranked);
+            // Unless a better one is seen now, this one's list is read next.
+            if let Some(after) = self.beam.get(next + 1..).into_iter().flatten().find(|node| !node.is_done()) {
+                graph.fetch(after.node());
+            }
             go_on()?;
             self.listed.clear();
             for other in graph.of(ranked.node()) {
