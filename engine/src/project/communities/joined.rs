@@ -49,8 +49,8 @@ pub struct JoinedDumped {
 
 impl Bounded<'_> {
     /// Visits the graph that communities are found in, by the rules of those that there are: every entity that is joined to another,
-    /// and then every pair once, ascending by the keys of both. The visit ends where the visitor breaks it off. Reads all mentions and
-    /// relations; holds about 44 bytes for each relation and for each pair of entities in a chunk.
+    /// and then every pair once, ascending by the keys of both. The visit ends where the visitor breaks it off. Reads and checks all links;
+    /// holds about 44 bytes for each relation and for each pair of entities in a chunk.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -61,6 +61,8 @@ impl Bounded<'_> {
         self.guard.scope(|| {
             let mut dumped = JoinedDumped { incomplete: self.incomplete(), ..JoinedDumped::default() };
             let Some(links) = self.links() else { return Ok(dumped) };
+            // The graph is made as a writer makes it, of links that are its own; these may be a stranger's.
+            links.verify()?;
             let co_mentions = self.community_rules().unwrap_or_default().co_mentions;
             self.hold_graph(links, co_mentions)?;
             let graph = entity_graph(self, links, co_mentions)?;
