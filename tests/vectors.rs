@@ -121,8 +121,17 @@ fn an_index_follows_writes_and_finds_what_is_nearest() {
     assert!(ask(&store.snapshot(), &live, &mut numbers) > 0.95, "merged segments are not covered, and are compared");
     store.refresh(&Quiet).expect("the store is sound");
     assert!(ask(&store.snapshot(), &live, &mut numbers) > 0.95);
+    let mut batch = Batch::default();
+    live.keys().for_each(|name| batch.delete(name));
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the store is sound");
+    assert!(!indexed_by(&store), "nothing is left of an index of no vectors");
     let found = hedgerow::verify(&Env::seeded(Arc::new(disk), 7), &Quiet).expect("it is read");
     assert_eq!(found.problems, Vec::<String>::new());
+}
+
+fn indexed_by(store: &Store) -> bool {
+    store.snapshot().has_vector_index("v")
 }
 
 /// Whether there is a file of an index.

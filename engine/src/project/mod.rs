@@ -89,7 +89,10 @@ impl Store {
         let is_index = |entry: &&ProjectionEntry| entry.kind == FileKind::Vectors.number();
         let indexed: BTreeSet<&str> =
             snapshot.manifest().projections.iter().filter(is_index).map(|entry| entry.space.as_str()).collect();
-        for space in snapshot.spaces()? {
+        let spaces = snapshot.spaces()?;
+        let gone = indexed.iter().filter(|name| !spaces.iter().any(|space| space.name == **name));
+        projected.extend(gone.map(|name| Projected::NoVectors((*name).to_owned())));
+        for space in spaces {
             let index = snapshot.vector_index(&space.name);
             if !indexed.contains(space.name.as_str()) && space.vectors < self.index_from() {
                 continue;

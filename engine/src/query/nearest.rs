@@ -1,7 +1,7 @@
 //! What is nearest to a vector: by walking the index of a space, by comparing codes, and by comparing what no index covers.
 
 use crate::distance::dots;
-use crate::distance::near::{Probe, products};
+use crate::distance::near::{Probe, fetch, products};
 use crate::distance::rows::Rows;
 use crate::error::{Damage, QueryError};
 use crate::index::vector::{Graph, Ranked, Until, WIDTH_MAX, Walk};
@@ -206,6 +206,7 @@ impl<'q> Search<'q> {
             pace.step()?;
             let Some(chunk) = self.chunks.get(ChunkSlot(node).index()).map(ChunkId) else { continue };
             if let Some(row) = self.vectors.of(chunk)? {
+                fetch(row);
                 chunks.push(chunk);
                 rows.push(row);
             }

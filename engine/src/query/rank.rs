@@ -30,12 +30,29 @@ pub(super) fn top(
     best(bounded, chosen, count)
 }
 
+/// A scored chunk and its key: the document's and its ordinal.
+pub(super) struct Named<'s> {
+    pub chunk: ChunkId,
+    pub score: f32,
+    pub document: &'s str,
+    pub ordinal: u32,
+}
+
 /// The `count` best of some scored chunks, best first; among equals the lower key comes first.
 pub(super) fn best(
     bounded: &Bounded<'_>,
-    mut chosen: Vec<(ChunkId, f32)>,
+    chosen: Vec<(ChunkId, f32)>,
     count: usize,
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+    Ok(best_named(bounded, chosen, count)?.into_iter().map(|named| (named.chunk, named.score)).collect())
+}
+
+/// As [`best`], with their keys.
+pub(super) fn best_named<'s>(
+    bounded: &'s Bounded<'_>,
+    mut chosen: Vec<(ChunkId, f32)>,
+    count: usize,
+) -> Result<Vec<Named<'s>>, QueryError> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -45,15 +62,16 @@ pub(super) fn best(
         // Everything that ties with the last place is kept until keys decide.
         chosen.retain(|(_, score)| *score >= least);
     }
-    bounded.guard.hold::<(f32, &str, u32, ChunkId)>(chosen.len())?;
+    bounded.guard.hold::<Named<'_>>(chosen.len())?;
     let mut ordered = Vec::with_capacity(chosen.len());
     let mut pace = bounded.guard.pace();
     for (id, score) in chosen {
         pace.step()?;
         let chunk = bounded.chunk(id)?;
-        ordered.push((score, chunk.document()?.key()?, chunk.ordinal(), id));
+        ordered.push(Named { chunk: id, score, document: chunk.document()?.key()?, ordinal: chunk.ordinal() });
     }
-    ordered.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)).then_with(|| a.2.cmp(&b.2)));
+    let by_key = |a: &Named<'_>, b: &Named<'_>| a.document.cmp(b.document).then(a.ordinal.cmp(&b.ordinal));
+    ordered.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_key(a, b)));
     ordered.truncate(count);
-    Ok(ordered.into_iter().map(|(score, _, _, id)| (id, score)).collect())
+    Ok(ordered)
 }

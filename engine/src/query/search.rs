@@ -6,7 +6,7 @@ use crate::query::filter::Filter;
 use crate::query::legs::{self, check_length};
 use crate::query::nearest::Recall;
 use crate::query::{node, rank};
-use crate::snapshot::{Bounded, Space};
+use crate::snapshot::{Bounded, Space, chunk_key};
 use hedgerow_format::ChunkId;
 use roaring::RoaringBitmap;
 use serde::Serialize;
@@ -96,7 +96,11 @@ impl Bounded<'_> {
             let both = within.zip(filtered.as_ref()).map(|(within, filtered)| within & filtered);
             let allowed = both.as_ref().or(within).or(filtered.as_ref());
             let found = self.nearest(space, &vector, allowed, search.count, search.recall)?;
-            self.found(rank::best(self, found, search.count)?)
+            let best = rank::best_named(self, found, search.count)?;
+            Ok(best
+                .into_iter()
+                .map(|one| Found { key: chunk_key(one.document, one.ordinal), score: one.score })
+                .collect())
         })
     }
 

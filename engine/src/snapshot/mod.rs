@@ -17,6 +17,7 @@ pub(crate) use open::no_head;
 pub(crate) use runs::TextRun;
 pub(crate) use signals::Signals;
 pub(crate) use vectors::SpaceVectors;
+pub(crate) use views::chunk_key;
 pub use views::{ChunkView, DocumentView};
 
 use crate::error::Damage;

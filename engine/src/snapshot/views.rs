@@ -94,6 +94,11 @@ impl<'a> DocumentView<'a> {
     }
 }
 
+/// Key of a chunk: the document's, `#` and its ordinal.
+pub(crate) fn chunk_key(document: &str, ordinal: u32) -> String {
+    format!("{document}#{ordinal}")
+}
+
 /// A chunk of a generation.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkView<'a> {
@@ -123,7 +128,7 @@ impl<'a> ChunkView<'a> {
     /// # Errors
     /// [`Damage`].
     pub fn key(&self) -> Result<String, Damage> {
-        Ok(format!("{}#{}", self.document()?.key()?, self.row.ordinal))
+        Ok(chunk_key(self.document()?.key()?, self.row.ordinal))
     }
 
     /// Its position among the document's chunks, from 0.

@@ -59,6 +59,8 @@ pub enum Projected {
     Communities(Box<CommunitiesData>),
     /// The index of a vector space.
     Vectors(Box<VectorIndexData>),
+    /// No index of a space of this name any more.
+    NoVectors(String),
 }
 
 /// What goes into one file.
@@ -76,6 +78,7 @@ impl Projected {
             Self::Edges(kinds) => kinds.iter().map(Part::Edges).collect(),
             Self::Communities(data) => vec![Part::Communities(data)],
             Self::Vectors(data) => vec![Part::Vectors(data)],
+            Self::NoVectors(_) => Vec::new(),
         }
     }
 }
@@ -132,6 +135,11 @@ impl Writer {
         // A kind of pairs that a space had need not be there any more.
         for entry in parts.iter().map(|part| entry_for(part, 0)) {
             draft.drop_projections(|known| known.kind == entry.kind && known.space == entry.space);
+        }
+        for projected in projected {
+            if let Projected::NoVectors(space) = projected {
+                draft.drop_projections(|known| known.kind == FileKind::Vectors.number() && known.space == *space);
+            }
         }
         for part in parts {
             let mut entry = entry_for(&part, made_from.manifest().facts);

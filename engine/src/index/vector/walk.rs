@@ -35,6 +35,9 @@ impl Ranked {
     }
 }
 
+/// Nodes that most walks keep.
+const USUAL: usize = 256;
+
 /// Nodes are numbered below this.
 pub const NODES_MAX: usize = 1 << 31;
 
@@ -132,6 +135,8 @@ impl Walk {
         self.found.clear();
         self.line = None;
         self.listed.clear();
+        self.beam.reserve(USUAL);
+        self.passed.reserve(USUAL);
         for entry in graph.entries {
             list(&mut self.seen, &mut self.listed, u32::from_le_bytes(*entry));
         }
