@@ -1,7 +1,8 @@
 //! Products of one row of codes with listed others, as a walk through a graph asks for them; compiled for each instruction set.
 //!
-//! Every `unsafe` here calls a function compiled for instructions that were just detected, or asks for memory ahead of time.
-#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "vector instructions; the scalar twin is the oracle"))]
+//! Every `unsafe` here calls a function compiled for instructions that were just detected, asks for memory ahead of time, or reads a
+//! row whose length was just compared.
+#![expect(unsafe_code, reason = "vector instructions, and no checks between them; the scalar twin is the oracle")]
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 use crate::distance::coded::width_of;
@@ -182,7 +183,9 @@ pub fn products_body<V: Sums<W>, const W: usize, const R: usize>(
         for step in 0..right.len() {
             let codes = V::columns(&right[step]);
             for at in 0..R {
-                sums[at] = sums[at].add(V::codes(&group[at][step]), codes);
+                // SAFETY: each row of the group was just seen to have as many steps as the right side.
+                let left = unsafe { group[at].get_unchecked(step) };
+                sums[at] = sums[at].add(V::codes(left), codes);
             }
         }
         for at in 0..numbers.len() {
