@@ -37,7 +37,7 @@ const ROOM: usize = 256;
 /// A node that a walk sees costs as much as so many that are compared one after another.
 const STRAY: usize = 3;
 /// Nodes that a walk sees for each that it keeps, and at least.
-const SEEN: usize = 15;
+const SEEN: usize = 30;
 const SEEN_LEAST: usize = 400;
 /// A walk's answer is chosen among one and a half times as many as are wanted, and so many more.
 const SPARE: usize = 4;
@@ -129,13 +129,13 @@ impl<'q> Search<'q> {
     }
 
     fn search(&self, index: &VectorIndex, recall: Recall) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        let wanted = self.allowed.map(|allowed| self.nodes(allowed));
-        let among = wanted.as_ref().map_or(self.chunks.len(), Vec::len);
+        let nodes = self.chunks.len();
+        let among = self.allowed.map_or(nodes, |allowed| usize::try_from(allowed.len()).unwrap_or(nodes).min(nodes));
         if let Some(until) = self.until(index, recall)?
             && among > self.count
         {
             let kept = if until.slack.is_finite() { self.count } else { until.width };
-            let seen = kept.saturating_mul(SEEN).saturating_mul(self.chunks.len()) / among;
+            let seen = kept.saturating_mul(SEEN).saturating_mul(nodes) / among;
             if seen.saturating_add(SEEN_LEAST).saturating_mul(STRAY) < among {
                 let found = self.walk(until)?;
                 if found.len() >= self.count {
@@ -143,7 +143,7 @@ impl<'q> Search<'q> {
                 }
             }
         }
-        self.compare(wanted)
+        self.compare()
     }
 
     /// How long the index found that a walk must be; none where only comparing all does.
@@ -218,9 +218,10 @@ impl<'q> Search<'q> {
     }
 
     /// Compares the codes of all nodes or of some, and the vectors of those that their codes don't rule out.
-    fn compare(&self, wanted: Option<Vec<u32>>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+    fn compare(&self) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let guard = &self.bounded.guard;
-        let nodes = wanted.unwrap_or_else(|| (0..).take(self.chunks.len()).collect());
+        let all = || (0..).take(self.chunks.len()).collect();
+        let nodes = self.allowed.map_or_else(all, |allowed| self.nodes(allowed));
         guard.hold::<(f32, f32, u32)>(nodes.len().saturating_mul(2))?;
         let near: Result<Vec<Vec<Bounds>>, QueryError> = nodes
             .par_chunks(COMPARED_TOGETHER)
