@@ -143,8 +143,8 @@ pub struct FoundRelation {
 
 /// Says what a community of entities is about.
 ///
-/// Called once a community whose report is to be made, from several threads at once. A report is kept until the community's members,
-/// their relations or what they are drawn from change.
+/// Called once a community whose report is to be made, from several threads at once. A report is kept until something changes in
+/// what this is given for the community.
 ///
 /// ```
 /// use hedgerow::{CommunityContent, ModelError, Summarize, Summary};
@@ -180,8 +180,8 @@ pub trait Summarize: Sync {
 pub struct CommunityContent {
     /// Its level; 0 is the coarsest.
     pub level: u32,
-    /// How many members it has.
-    pub members: usize,
+    /// Whether it has members beside those told here.
+    pub more: bool,
     /// Members, those with most edges inside the community first.
     pub entities: Vec<CommunityEntity>,
     /// Relations between members, the heaviest first.
@@ -197,7 +197,7 @@ pub struct CommunityEntity {
     pub name: String,
     /// Its type; may be empty.
     pub kind: String,
-    /// The weight of its edges inside the community.
+    /// The largest power of two that the weight of its edges inside the community reaches.
     pub weight: f64,
 }
 

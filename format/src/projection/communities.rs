@@ -32,7 +32,7 @@ record! {
 record! {
     /// A community.
     CommunityRow: 36 bytes {
-        0 hash: [u8; 16] = "First 16 bytes of the BLAKE3 hash of its members, their relations and their evidence.";
+        0 hash: [u8; 16] = "First 16 bytes of the BLAKE3 hash of what its report is drawn from.";
         16 parent: u32 = "The community of the level before that it is a part of, or 4,294,967,295.";
         20 level: u32 = "Its level, from 0.";
         24 first_member: u32 = "First of its members.";

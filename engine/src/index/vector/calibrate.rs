@@ -11,8 +11,9 @@ use rayon::prelude::*;
 const QUESTIONS: usize = 256;
 /// How many of the nearest are looked for.
 const NEAREST: usize = 10;
-/// How much of another row there is in a question: people's questions are about what rows say, but none of them.
-const BESIDE: f32 = 0.35;
+/// How much of another row there is in every other question: people's questions are about what rows say, but none of them; and some
+/// are about what hardly any row says.
+const BESIDE: [f32; 2] = [0.35, 0.7];
 /// Slacks that are tried, in thousandths.
 const SLACKS: [u32; 18] = [20, 30, 40, 50, 65, 80, 100, 120, 140, 160, 180, 200, 230, 260, 300, 340, 400, 500];
 /// No walk keeps more nodes.
@@ -38,7 +39,8 @@ pub fn calibrate(graph: &Graph<'_>, order: &[u32], control: &dyn Control) -> Res
     let pairs: Vec<(u32, u32)> =
         order.iter().copied().step_by(step).zip(order.iter().rev().copied().step_by(step)).collect();
     let count = u32::try_from(graph.rows.count()).unwrap_or(u32::MAX);
-    let asked: Vec<Asked> = pairs.into_par_iter().map(|pair| ask(graph, pair, count)).collect();
+    let beside = pairs.into_par_iter().enumerate();
+    let asked: Vec<Asked> = beside.map(|(at, pair)| ask(graph, pair, BESIDE[at % BESIDE.len()], count)).collect();
     let mut walks = Vec::new();
     for slack in SLACKS {
         if control.cancelled() {
@@ -56,10 +58,10 @@ pub fn calibrate(graph: &Graph<'_>, order: &[u32], control: &dyn Control) -> Res
     Ok(walks)
 }
 
-fn ask(graph: &Graph<'_>, (row, beside): (u32, u32), count: u32) -> Asked {
+fn ask(graph: &Graph<'_>, (row, beside): (u32, u32), share: f32, count: u32) -> Asked {
     let number = |code: &u8| f32::from((code ^ 128).cast_signed());
     let mixed = graph.rows.row(row).iter().zip(graph.rows.row(beside));
-    let vector: Vec<f32> = mixed.map(|(code, beside)| number(code) + BESIDE * number(beside)).collect();
+    let vector: Vec<f32> = mixed.map(|(code, beside)| number(code) + share * number(beside)).collect();
     let (probe, scale, _) = Probe::of_vector(&vector);
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     // Rows are as long as the one that the question is mostly made of.

@@ -37,9 +37,8 @@ impl Extractive {
             kind => format!("{} ({kind})", entity.name),
         });
         let entities = entities.collect::<Vec<_>>().join(", ");
-        let others = community.members.saturating_sub(NAMED);
-        let mut lines =
-            vec![if others > 0 { format!("{entities} and {others} more.") } else { format!("{entities}.") }];
+        let others = community.more || community.entities.len() > NAMED;
+        let mut lines = vec![if others { format!("{entities} and others.") } else { format!("{entities}.") }];
         let relations = community.relations.iter().take(RELATED);
         lines.extend(
             relations.map(|relation| format!("{} {} {}.", relation.subject, relation.predicate, relation.object)),

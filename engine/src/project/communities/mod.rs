@@ -4,6 +4,7 @@ mod content;
 mod extractive;
 mod graph;
 mod joined;
+mod material;
 mod reports;
 mod tree;
 

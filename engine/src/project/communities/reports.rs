@@ -1,12 +1,12 @@
 //! The reports of communities: kept where nothing has changed that they are made of, else made.
 
 use crate::distance;
-use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
 use crate::model::{Embed, Summarize};
 use crate::project::Fault;
 use crate::project::communities::Extractive;
 use crate::project::communities::content::{At, Contents};
+use crate::project::communities::material::Material;
 use crate::projection::{CommunityReport, FormerCommunities};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,13 +50,14 @@ pub(super) fn reports(
         if control.cancelled() {
             return Err(Fault::Cancelled);
         }
-        let hash = contents.hash(*at)?;
+        let material = contents.material(*at)?;
+        let hash = material.hash();
         let made = reporting.summarize.model();
         let known = former.reports.get(&hash).filter(|report| reporting.keep_others || report.model == made);
         let result = if let Some(report) = known {
             ((hash, report.clone()), None)
         } else {
-            let (report, failed) = made_anew(contents, *at, reporting.summarize)?;
+            let (report, failed) = made_anew(material, reporting.summarize);
             ((hash, report), Some(failed))
         };
         control.advance(done.fetch_add(1, Ordering::Relaxed) + 1, all.len() as u64);
@@ -81,18 +82,14 @@ pub(super) fn reports(
 }
 
 /// A report of a community, and why the model could not make it, if so.
-fn made_anew(
-    contents: &Contents<'_>,
-    at: At,
-    summarize: &dyn Summarize,
-) -> Result<(CommunityReport, Option<String>), Damage> {
-    let (content, citations) = contents.content(at)?;
+fn made_anew(material: Material, summarize: &dyn Summarize) -> (CommunityReport, Option<String>) {
+    let Material { content, citations, .. } = material;
     let (summary, model, failed) = match summarize.summarize(&content) {
         Ok(summary) => (summary, summarize.model().to_owned(), None),
         Err(error) => (Extractive.drawn(&content), String::new(), Some(error.to_string())),
     };
     let (title, text) = (summary.title, summary.text);
-    Ok((CommunityReport { title, text, model, citations, vector: Vec::new() }, failed))
+    (CommunityReport { title, text, model, citations, vector: Vec::new() }, failed)
 }
 
 impl Reports {
