@@ -54,6 +54,9 @@ impl<'c> CodeRows<'c> {
     }
 }
 
+/// Rows that are asked for at once: those of a list of neighbours.
+const FETCHED_TOGETHER: usize = 64;
+
 /// Writes the codes of a vector and what fills them up; `codes` is as wide as its row. Gives the square of the length of what they
 /// leave.
 pub fn encode_row(vector: &[f32], scales: Scales, codes: &mut [u8], rests: &mut Vec<i8>) -> f64 {
@@ -102,8 +105,8 @@ impl Probe {
     }
 }
 
-/// The product of a probe with each of the listed rows; [`NOWHERE`] for one that is not there. Asks for all of them before it waits
-/// for the first.
+/// The product of a probe with each of the listed rows; [`NOWHERE`] for one that is not there. Asks for many of them before it
+/// waits for the first.
 pub fn products(probe: &Probe, rows: CodeRows<'_>, listed: &[u32], out: &mut Vec<i32>) {
     out.clear();
     match Level::detected() {
@@ -150,14 +153,14 @@ pub fn products_body<V: Sums<W>, const W: usize, const R: usize>(
     listed: &[u32],
     out: &mut Vec<i32>,
 ) {
-    for row in listed {
-        if let Some(row) = rows.find(*row) {
-            fetch(row);
-        }
-    }
     let right: &[[Right; W]] = probe.codes.as_chunks::<4>().0.as_chunks::<W>().0;
     let bias = if V::BIASED { probe.bias } else { 0 };
-    for numbers in listed.chunks(R) {
+    for (at, numbers) in listed.chunks(R).enumerate() {
+        if (at * R).is_multiple_of(FETCHED_TOGETHER) {
+            for row in &listed[at * R..listed.len().min(at * R + FETCHED_TOGETHER)] {
+                fetch(rows.row(*row));
+            }
+        }
         let nothing: &[[Left; W]] = &[];
         let mut group = [nothing; R];
         for (at, number) in numbers.iter().enumerate() {

@@ -29,9 +29,8 @@ pub enum Recall {
     Slack(u32),
 }
 
-/// Codes that one task compares, and of these those that are asked for at once.
+/// Codes that one task compares.
 const COMPARED_TOGETHER: usize = 4096;
-const FETCHED_TOGETHER: usize = 32;
 /// Nodes that are kept before those are left out that cannot be among the nearest, at least.
 const ROOM: usize = 256;
 /// A node that a walk sees costs as much as so many that are compared one after another.
@@ -39,7 +38,7 @@ const STRAY: usize = 3;
 /// Nodes that a walk sees for each that it keeps, and at least.
 const SEEN: usize = 30;
 const SEEN_LEAST: usize = 400;
-/// A walk's answer is chosen among one and a half times as many as are wanted, and so many more.
+/// A walk's answer is chosen among one and a quarter times as many as are wanted, and so many more.
 const SPARE: usize = 4;
 
 /// A search in the index of a space.
@@ -191,7 +190,7 @@ impl<'q> Search<'q> {
         let is_wanted = |node: u32| self.is_wanted(node);
         let wanted: Option<&dyn Fn(u32) -> bool> = if picky { Some(&is_wanted) } else { None };
         walk.walk(&self.graph, &self.probe, until, wanted, || pace.steps(SEEN))?;
-        let most = (self.count / 2).saturating_add(self.count).saturating_add(SPARE);
+        let most = (self.count / 4).saturating_add(self.count).saturating_add(SPARE);
         if picky {
             self.scored(walk.found().take(most).map(Ranked::node))
         } else {
@@ -239,21 +238,19 @@ impl<'q> Search<'q> {
     fn near(&self, nodes: &[u32], scores: &mut Vec<i32>) -> Vec<Bounds> {
         let (mut bounds, mut line) = (Vec::new(), f64::NEG_INFINITY);
         let mut room = self.count.saturating_mul(2).max(ROOM);
-        for nodes in nodes.chunks(FETCHED_TOGETHER) {
-            products(&self.probe, self.graph.rows, nodes, scores);
-            for (node, product) in nodes.iter().zip(&*scores) {
-                let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
-                // The vector and the question have length one: see `Codes` for the bound.
-                let error = own + self.left * (1.0 + own) + ROUNDING;
-                let estimate = f64::from(*product) * self.unit;
-                if estimate + error < line || !self.is_wanted(*node) {
-                    continue;
-                }
-                bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
-                if bounds.len() >= room {
-                    line = rule_out(&mut bounds, self.count);
-                    room = room.max(2 * bounds.len());
-                }
+        products(&self.probe, self.graph.rows, nodes, scores);
+        for (node, product) in nodes.iter().zip(scores) {
+            let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
+            // The vector and the question have length one: see `Codes` for the bound.
+            let error = own + self.left * (1.0 + own) + ROUNDING;
+            let estimate = f64::from(*product) * self.unit;
+            if estimate + error < line || !self.is_wanted(*node) {
+                continue;
+            }
+            bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
+            if bounds.len() >= room {
+                line = rule_out(&mut bounds, self.count);
+                room = room.max(2 * bounds.len());
             }
         }
         rule_out(&mut bounds, self.count);

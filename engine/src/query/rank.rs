@@ -2,7 +2,7 @@
 
 use crate::error::QueryError;
 use crate::query::legs::Scores;
-use crate::snapshot::Bounded;
+use crate::snapshot::{Bounded, ChunkView, DocumentView};
 use hedgerow_format::ChunkId;
 use roaring::RoaringBitmap;
 
@@ -62,13 +62,18 @@ pub(super) fn best_named<'s>(
         // Everything that ties with the last place is kept until keys decide.
         chosen.retain(|(_, score)| *score >= least);
     }
-    bounded.guard.hold::<Named<'_>>(chosen.len())?;
-    let mut ordered = Vec::with_capacity(chosen.len());
+    bounded.guard.hold::<(Named<'_>, ChunkView<'_>, DocumentView<'_>)>(chosen.len())?;
+    // Row by row of one kind, so that the memory of many is asked for at once.
     let mut pace = bounded.guard.pace();
-    for (id, score) in chosen {
+    let found = |(chunk, score)| {
         pace.step()?;
-        let chunk = bounded.chunk(id)?;
-        ordered.push(Named { chunk: id, score, document: chunk.document()?.key()?, ordinal: chunk.ordinal() });
+        Ok((score, chunk, bounded.chunk(chunk)?))
+    };
+    let found = chosen.into_iter().map(found).collect::<Result<Vec<_>, QueryError>>()?;
+    let documents = found.iter().map(|(_, _, chunk)| chunk.document()).collect::<Result<Vec<_>, _>>()?;
+    let mut ordered = Vec::with_capacity(found.len());
+    for ((score, chunk, view), document) in found.into_iter().zip(documents) {
+        ordered.push(Named { chunk, score, document: document.key()?, ordinal: view.ordinal() });
     }
     let by_key = |a: &Named<'_>, b: &Named<'_>| a.document.cmp(b.document).then(a.ordinal.cmp(&b.ordinal));
     ordered.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_key(a, b)));

@@ -13,7 +13,7 @@ const QUESTIONS: usize = 256;
 const NEAREST: usize = 10;
 /// How much of another row there is in every other question: people's questions are about what rows say, but none of them; and some
 /// are about what hardly any row says.
-const BESIDE: [f32; 2] = [0.35, 0.7];
+const BESIDE: [f32; 2] = [0.35, 0.5];
 /// Slacks that are tried, in thousandths.
 const SLACKS: [u32; 18] = [20, 30, 40, 50, 65, 80, 100, 120, 140, 160, 180, 200, 230, 260, 300, 340, 400, 500];
 /// No walk keeps more nodes.
