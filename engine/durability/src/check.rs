@@ -29,7 +29,7 @@ pub struct Life {
     pub(crate) sloppy: Option<Sloppy>,
 }
 
-/// An environment whose names follow from a seed, and in which segments are merged early.
+/// An environment whose names follow from a seed, and in which segments are merged and vectors indexed early.
 fn environment(disk: &Disk, seed: u64, sloppy: Option<Sloppy>) -> Env {
     let disk = disk.clone();
     let mut env = match sloppy {
@@ -37,6 +37,7 @@ fn environment(disk: &Disk, seed: u64, sloppy: Option<Sloppy>) -> Env {
         None => Env::seeded(Arc::new(disk), seed),
     };
     env.merging = Merging { fanout: 3, ..Merging::default() };
+    env.index_from = 2;
     env
 }
 

@@ -132,6 +132,7 @@ pub fn put(disk: &Disk, name: FileName, bytes: &[u8]) {
 pub fn environment(disk: &Disk, seed: u64) -> Env {
     let mut env = Env::seeded(Arc::new(disk.clone()), seed);
     env.merging = Merging { fanout: 3, ..Merging::default() };
+    env.index_from = 2;
     env
 }
 

@@ -86,6 +86,7 @@ pub fn make(kind: Kind, seed: u64) -> Result<Made, Fault> {
     let image = Image::default();
     let mut env = Env::seeded(Arc::new(image.clone()), seed);
     env.merging = Merging { fanout: usize::MAX, ..Merging::default() };
+    env.index_from = 2;
     let store = Store::open_or_create_in(env.clone())?;
     let mut older = image.fork();
     let mut batch = Batch::default();

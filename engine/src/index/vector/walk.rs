@@ -205,3 +205,51 @@ fn insert(ranked: &mut Vec<Ranked>, node: Ranked, most: usize) -> Option<usize> 
     ranked.insert(place, node);
     Some(place)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distance::near::CodeRows;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_walk_through_any_lists_ends_and_sees_each_node_once() {
+        let mut state = 7_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u32::try_from(state >> 33).unwrap()
+        };
+        for round in 0..200_u32 {
+            let (nodes, stride) = (next() % 40, next() % 5);
+            let codes: Vec<u8> = (0..nodes * 64).map(|_| u8::try_from(next() % 256).unwrap()).collect();
+            // Nodes that are there and that are not, the node itself, and ends in the middle.
+            let mut any = |count: u32| -> Vec<[u8; 4]> {
+                let number = |draw: u32| if draw.is_multiple_of(9) { u32::MAX - draw % 2 } else { draw % (nodes + 3) };
+                (0..count).map(|_| number(next()).to_le_bytes()).collect()
+            };
+            let (neighbours, entries) = (any(nodes * stride), any(round % 4));
+            let graph = Graph {
+                rows: CodeRows::new(&codes, 64),
+                neighbours: &neighbours,
+                stride: stride as usize,
+                entries: &entries,
+            };
+            let probe = Probe::of_row(&vec![200; 64]);
+            let even = |node: u32| node.is_multiple_of(2);
+            for slack in [0.0, 0.5, f64::INFINITY, f64::NAN] {
+                let until =
+                    Until { width: next() as usize % 9, nearest: next() as usize % 4, slack, one: f64::from(round) };
+                let wanted: Wanted<'_> = if round.is_multiple_of(3) { Some(&even) } else { None };
+                let mut walk = Walk::default();
+                let Ok(()) = walk.walk(&graph, &probe, until, wanted, || Ok::<(), std::convert::Infallible>(()));
+                let passed: Vec<u32> = walk.passed().map(Ranked::node).collect();
+                assert_eq!(passed.iter().collect::<BTreeSet<_>>().len(), passed.len(), "no node is passed twice");
+                for ranked in [walk.best().collect::<Vec<_>>(), walk.found().collect()] {
+                    assert!(ranked.is_sorted_by_key(|one| std::cmp::Reverse(one.product())));
+                    assert!(ranked.len() <= until.width.max(1) && ranked.iter().all(|one| one.node() < nodes));
+                }
+                assert!(walk.found().all(|one| even(one.node())));
+            }
+        }
+    }
+}
