@@ -122,7 +122,9 @@ fn an_index_follows_writes_and_finds_what_is_nearest() {
     store.refresh(&Quiet).expect("the store is sound");
     assert!(ask(&store.snapshot(), &live, &mut numbers) > 0.95);
     let mut batch = Batch::default();
-    live.keys().for_each(|name| batch.delete(name));
+    for name in live.keys() {
+        batch.delete(name);
+    }
     store.commit(batch).expect("the batch is sound");
     store.refresh(&Quiet).expect("the store is sound");
     assert!(!indexed_by(&store), "nothing is left of an index of no vectors");

@@ -183,8 +183,8 @@ pub fn products_body<V: Sums<W>, const W: usize, const R: usize>(
             continue;
         }
         let mut sums = [V::start(&[0; W]); R];
-        for step in 0..right.len() {
-            let codes = V::columns(&right[step]);
+        for (step, codes) in right.iter().enumerate() {
+            let codes = V::columns(codes);
             for at in 0..R {
                 // SAFETY: each row of the group was just seen to have as many steps as the right side.
                 let left = unsafe { group[at].get_unchecked(step) };

@@ -12,6 +12,7 @@ use std::arch::aarch64::{
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use crate::distance::fine::{Fine, mixed_body};
+use crate::distance::near::{CodeRows, Probe, products_body as near_body};
 use crate::distance::tile::{Left, Line, Products, Right, Sums, TILE_COLUMNS, TILE_ROWS, products_body};
 
 /// [`products`](crate::distance::tile::products) by the best instructions of this processor.
@@ -39,6 +40,16 @@ pub fn mixed((own, row): (Fine<'_>, usize), others: Fine<'_>, listed: &[u32], ou
     }
 }
 
+/// [`products`](crate::distance::near::products) by the best instructions of this processor.
+pub fn near_products(probe: &Probe, rows: CodeRows<'_>, listed: &[u32], out: &mut Vec<i32>) {
+    if is_aarch64_feature_detected!("dotprod") {
+        // SAFETY: the processor was just asked.
+        unsafe { near_products_dot(probe, rows, listed, out) }
+    } else {
+        near_body::<Neon, 4, 4>(probe, rows, listed, out);
+    }
+}
+
 #[target_feature(enable = "dotprod")]
 fn products_dot(
     left: &[[Left; TILE_ROWS]],
@@ -47,6 +58,11 @@ fn products_dot(
     out: &mut Products,
 ) {
     products_body::<NeonDot, 4, 2, 8>(left, right, bias, out);
+}
+
+#[target_feature(enable = "dotprod")]
+fn near_products_dot(probe: &Probe, rows: CodeRows<'_>, listed: &[u32], out: &mut Vec<i32>) {
+    near_body::<NeonDot, 4, 4>(probe, rows, listed, out);
 }
 
 #[target_feature(enable = "dotprod")]

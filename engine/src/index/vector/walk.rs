@@ -234,7 +234,7 @@ mod tests {
                 stride: stride as usize,
                 entries: &entries,
             };
-            let probe = Probe::of_row(&vec![200; 64]);
+            let probe = Probe::of_row(&[200; 64]);
             let even = |node: u32| node.is_multiple_of(2);
             for slack in [0.0, 0.5, f64::INFINITY, f64::NAN] {
                 let until =
