@@ -1,6 +1,7 @@
 //! The vector index: what it finds is scored exactly, it follows writes, and it never hides what it does not cover.
 
 mod bench;
+mod nearest;
 
 use crate::stores::Numbers;
 use hedgerow::{

@@ -104,6 +104,15 @@ impl Bounded<'_> {
         })
     }
 
+    /// The vector of a chunk in a space, of length one; none where it has none.
+    ///
+    /// # Errors
+    /// [`QueryError::Damaged`].
+    pub fn vector(&self, space: &str, chunk: ChunkId) -> Result<Option<Vec<f32>>, QueryError> {
+        let row = self.vectors_of(space)?.of(chunk)?;
+        Ok(row.map(|row| row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+    }
+
     /// See [`Snapshot::chunks_where`](crate::Snapshot::chunks_where).
     ///
     /// # Errors

@@ -22,6 +22,7 @@ mod ingest;
 mod intake;
 mod ls;
 mod models;
+mod nearest;
 mod read_documents;
 mod recipe;
 mod render;
@@ -112,6 +113,7 @@ enum Command {
     Pagerank(analysis::pagerank::Args),
     Path(analysis::path::Args),
     Neighbours(analysis::neighbours::Args),
+    Nearest(nearest::Args),
     Hubs(analysis::hubs::Args),
     Select(analysis::select::Args),
     Graph(analysis::graph::Args),
@@ -150,6 +152,7 @@ impl Command {
             Command::Pagerank(args) => analysis::pagerank::run(args, session),
             Command::Path(args) => analysis::path::run(args, session),
             Command::Neighbours(args) => analysis::neighbours::run(args, session),
+            Command::Nearest(args) => nearest::run(args, session),
             Command::Hubs(args) => analysis::hubs::run(args, session),
             Command::Select(args) => analysis::select::run(args, session),
             Command::Graph(args) => analysis::graph::run(args, session),
@@ -191,6 +194,7 @@ impl Command {
             | Command::Pagerank(_)
             | Command::Path(_)
             | Command::Neighbours(_)
+            | Command::Nearest(_)
             | Command::Hubs(_)
             | Command::Select(_)
             | Command::Graph(_)
@@ -226,6 +230,7 @@ impl Command {
             Command::Pagerank(args) => Some(&args.store),
             Command::Path(args) => Some(&args.store),
             Command::Neighbours(args) => Some(&args.store),
+            Command::Nearest(args) => Some(&args.store),
             Command::Hubs(args) => Some(&args.store),
             Command::Select(args) => Some(&args.store),
             Command::Graph(args) => Some(&args.store),
