@@ -103,6 +103,7 @@ fn an_index_follows_writes_and_finds_what_is_nearest() {
     assert!(ask(&store.snapshot(), &live, &mut numbers) > 0.999, "without an index all are compared");
     store.refresh(&Quiet).expect("the store is sound");
     assert!(indexed(&disk));
+    assert_eq!(store.snapshot().stats().expect("it is read").spaces[0].indexed, Some(1500));
     assert!(ask(&store.snapshot(), &live, &mut numbers) > 0.95);
     // Not yet covered; then covered.
     add(&store, &mut live, &mut numbers, 1400..1900);

@@ -2,7 +2,7 @@
 
 use crate::error::QueryError;
 use crate::index::guard::{Guard, QueryLimits};
-use crate::projection::{Communities, Links};
+use crate::projection::{Communities, Links, VectorIndex};
 use crate::snapshot::{Bounded, Snapshot, Space};
 use hedgerow_format::Key;
 use serde::Serialize;
@@ -60,6 +60,8 @@ pub struct SpaceStats {
     pub dimensions: usize,
     /// Vectors that count.
     pub vectors: u64,
+    /// Vectors that its index covers; none where it has none.
+    pub indexed: Option<u64>,
 }
 
 /// The chunks that an extractor has read with one model.
@@ -192,8 +194,11 @@ impl Bounded<'_> {
             pace.step()?;
             stats.text_bytes += u64::from(self.document(id)?.text_bytes());
         }
-        let space = |Space { name, model, dimensions, vectors }| SpaceStats { name, model, dimensions, vectors };
-        stats.spaces = self.spaces()?.iter().cloned().map(space).collect();
+        for Space { name, model, dimensions, vectors } in self.spaces()?.iter().cloned() {
+            let row = self.vector_index(&name).map(VectorIndex::row).transpose()?;
+            let indexed = row.map(|row| u64::from(row.nodes));
+            stats.spaces.push(SpaceStats { name, model, dimensions, vectors, indexed });
+        }
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();
         stats.extractions = self.count_extractions()?;

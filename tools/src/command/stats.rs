@@ -49,7 +49,8 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     for space in &stats.spaces {
         let vectors = counted(space.vectors, "vector", "vectors");
         let made = format!("{} components, made by {}", space.dimensions, space.model);
-        field(out, "vectors", &format!("{}: {vectors} of {made}", space.name))?;
+        let indexed = space.indexed.map(|count| format!("; its index covers {}", grouped(count))).unwrap_or_default();
+        field(out, "vectors", &format!("{}: {vectors} of {made}{indexed}", space.name))?;
     }
     for read in &stats.extractions {
         let chunks = counted(read.chunks, "chunk", "chunks");
