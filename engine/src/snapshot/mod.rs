@@ -176,6 +176,8 @@ impl Snapshot {
             // Those of all kinds and spaces are mostly behind together.
             lacks.extend(said.filter(|said| !lacks.contains(said)));
         }
+        // One that is behind hides nothing: what it does not cover is compared.
+        lacks.extend(self.vector_indexes.iter().filter_map(|index| index.check().err().map(damaged)));
         lacks
     }
 

@@ -93,11 +93,9 @@ impl Subject {
         let parts = parts(name, &bytes).map_err(|error| format!("{name}: {error}"))?;
         let projections = parts.iter().filter(|part| is_projection(&part.name)).map(|part| part.range.start);
         let projections: Vec<usize> = projections.collect();
-        let mut sets: Vec<&[usize]> = projections.chunks(1).collect();
-        if projections.len() > 1 {
-            sets.push(&projections);
-        }
-        for set in sets {
+        // Bytes that change places lie in any two of them.
+        for chosen in 1..1_u32 << projections.len() {
+            let set = projections.iter().zip(0..).filter(|(_, bit)| chosen >> bit & 1 == 1).map(|(start, _)| start);
             let image = self.image.fork();
             // The first byte of the magic number.
             for start in set {
