@@ -5,8 +5,8 @@ mod nearest;
 
 use crate::stores::Numbers;
 use hedgerow::{
-    Batch, Env, Filter, Found, Quiet, Recall, Snapshot, StagedChunk, StagedDocument, StagedVector, Store, VectorSearch,
-    dot,
+    Batch, Env, Filter, Found, Quiet, Recall, Snapshot, StagedChunk, StagedDocument, StagedVector, Store, Target,
+    VectorSearch, dot,
 };
 use hedgerow_durability::Disk;
 use std::collections::BTreeMap;
@@ -136,6 +136,36 @@ fn an_index_follows_writes_and_finds_what_is_nearest() {
 
 fn indexed_by(store: &Store) -> bool {
     store.snapshot().has_vector_index("v")
+}
+
+#[test]
+fn a_vector_that_was_replaced_hides_nothing_before_the_index_follows() {
+    let (disk, mut live, mut numbers) = (Disk::default(), Vectors::new(), Numbers(11));
+    let store = store(&disk);
+    add(&store, &mut live, &mut numbers, 0..300);
+    store.refresh(&Quiet).expect("the store is sound");
+    // The nearest ones of a question get vectors that are far from it.
+    let question = vector(&mut numbers);
+    let away: Vec<f32> = question.iter().map(|component| -component).collect();
+    let mut batch = Batch::default();
+    for (key, _) in nearest(&live, &question, 10, |_| true) {
+        let document = key.trim_end_matches("#0").to_owned();
+        let vector = StagedVector { space: "v".into(), model: "m".into(), components: away.clone() };
+        batch.set_vector(Target { document: document.clone(), chunk: Some(0) }, vector);
+        live.insert(document, away.clone());
+    }
+    store.commit(batch).expect("the batch is sound");
+    for merged in [false, true] {
+        if merged {
+            store.compact(&Quiet).expect("the store is sound");
+        }
+        let expected = nearest(&live, &question, 10, |_| true);
+        for recall in [Recall::Exact, Recall::At99, Recall::Beam(40)] {
+            let search = VectorSearch { recall, ..VectorSearch::new(10) };
+            let found = store.snapshot().search_vectors("v", &question, &search).expect("it is answered");
+            assert_eq!(pairs(found), expected, "{recall:?}, merged: {merged}");
+        }
+    }
 }
 
 /// Whether there is a file of an index.

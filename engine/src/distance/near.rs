@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "vector instructions, and no checks between them; the scalar twin is the oracle")]
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
-use crate::distance::coded::width_of;
+pub use crate::distance::coded::width_of;
 use crate::distance::fine::{CODE_MAX, Scales, encode};
 use crate::distance::tile::{Left, Level, Right, Sums};
 #[cfg(target_arch = "x86_64")]
@@ -155,32 +155,28 @@ pub fn products_body<V: Sums<W>, const W: usize, const R: usize>(
 ) {
     let right: &[[Right; W]] = probe.codes.as_chunks::<4>().0.as_chunks::<W>().0;
     let bias = if V::BIASED { probe.bias } else { 0 };
+    let first: &[[Left; W]] = rows.row(0).as_chunks::<4>().0.as_chunks::<W>().0;
+    if first.len() != right.len() {
+        out.resize(listed.len(), NOWHERE);
+        return;
+    }
     for (at, numbers) in listed.chunks(R).enumerate() {
         if (at * R).is_multiple_of(FETCHED_TOGETHER) {
             for row in &listed[at * R..listed.len().min(at * R + FETCHED_TOGETHER)] {
                 fetch(rows.row(*row));
             }
         }
-        let nothing: &[[Left; W]] = &[];
-        let mut group = [nothing; R];
+        // For rows that are not there the first one of all stands in, and is not put out.
+        let mut group = [first; R];
+        let mut there = [false; R];
         for (at, number) in numbers.iter().enumerate() {
             if let Some(row) = rows.find(*number) {
-                group[at] = row.as_chunks::<4>().0.as_chunks::<W>().0;
+                let row = row.as_chunks::<4>().0.as_chunks::<W>().0;
+                there[at] = row.len() == right.len();
+                if there[at] {
+                    group[at] = row;
+                }
             }
-        }
-        // For rows that are not there the first one stands in, and is not put out.
-        let mut there = [false; R];
-        for at in 0..R {
-            there[at] = group[at].len() == right.len();
-            if !there[at] {
-                group[at] = group[0];
-            }
-        }
-        if group[0].len() != right.len() {
-            for number in numbers {
-                out.push(alone::<V, W>(right, bias, rows.find(*number).unwrap_or_default()));
-            }
-            continue;
         }
         let mut sums = [V::start(&[0; W]); R];
         for (step, codes) in right.iter().enumerate() {
@@ -195,20 +191,6 @@ pub fn products_body<V: Sums<W>, const W: usize, const R: usize>(
             out.push(if there[at] { sums[at].total().wrapping_sub(bias) } else { NOWHERE });
         }
     }
-}
-
-/// The product with one row.
-#[inline(always)]
-fn alone<V: Sums<W>, const W: usize>(right: &[[Right; W]], bias: i32, row: &[u8]) -> i32 {
-    let left: &[[Left; W]] = row.as_chunks::<4>().0.as_chunks::<W>().0;
-    if left.len() != right.len() {
-        return NOWHERE;
-    }
-    let mut sum = V::start(&[0; W]);
-    for (left, right) in left.iter().zip(right) {
-        sum = sum.add(V::codes(left), V::columns(right));
-    }
-    sum.total().wrapping_sub(bias)
 }
 
 /// Asks for the lines of the cache that bytes lie in, before they are read.

@@ -2,14 +2,15 @@
 
 use crate::distance::codes::fitting;
 use crate::distance::fine::Scales;
-use crate::distance::near::{CodeRows, encode_row};
+use crate::distance::near::{CodeRows, encode_row, width_of};
 use crate::distance::rows::Rows;
+use crate::error::Damage;
 use crate::index::control::Control;
-use crate::index::vector::{DEGREE, Former, Growth, NOBODY, calibrate, grow};
+use crate::index::vector::{DEGREE, Former, Graph, Growth, NOBODY, calibrate, grow};
 use crate::project::{Fault, chunks_end};
 use crate::projection::{VectorIndex, VectorIndexData};
 use crate::snapshot::{Snapshot, Space};
-use hedgerow_format::projection::{VectorIndexRow, code_bytes};
+use hedgerow_format::projection::VectorIndexRow;
 use hedgerow_format::{ChunkId, EntitySlot, TextRef};
 use rayon::prelude::*;
 
@@ -30,11 +31,22 @@ struct Coded {
 /// Whether the index of a space is about all of its vectors as they are.
 pub(super) fn is_in_step(snapshot: &Snapshot, space: &Space, index: &VectorIndex) -> Result<bool, Fault> {
     let mut covered = u64::from(index.row()?.nodes) == space.vectors;
-    for segment in snapshot.segments() {
-        let holds = segment.spaces()?.iter().any(|view| view.name == space.name && !view.chunks.is_empty());
-        covered = covered && (!holds || index.covers(segment.entry().file.number)?);
+    for segment in segments(snapshot, space)? {
+        covered = covered && index.covers(segment)?;
     }
     Ok(covered)
+}
+
+/// The numbers of the segments that hold vectors of a space, ascending.
+fn segments(snapshot: &Snapshot, space: &Space) -> Result<Vec<u64>, Damage> {
+    let mut numbers = Vec::new();
+    for (position, segment) in snapshot.segments().iter().enumerate() {
+        if snapshot.vectors_in(position, &space.name)? > 0 {
+            numbers.push(segment.entry().file.number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// The index of a space.
@@ -46,30 +58,16 @@ pub(super) fn build(
 ) -> Result<VectorIndexData, Fault> {
     let vectors = Vectors::of(snapshot, space)?;
     let order = vectors.order(snapshot)?;
-    let mut taken_over = None;
-    if let Some(former) = former {
-        taken_over = vectors.taken_over(former)?;
-    }
-    let (coded, rows) = match &taken_over {
-        Some((coded, rows)) => (coded, Some(rows)),
-        None => (&vectors.coded(None), None),
-    };
+    let taken_over = former.map(|former| vectors.taken_over(former)).transpose()?.flatten();
+    let (coded, rows) = taken_over.map_or_else(|| (vectors.coded(None), None), |(coded, rows)| (coded, Some(rows)));
     let code_rows = CodeRows::new(&coded.codes, space.dimensions);
-    let former = match (former, rows) {
+    let former = match (former, &rows) {
         (Some(index), Some(rows)) => Some(Former { graph: index.graph()?, rows }),
         _ => None,
     };
     let grown = grow(Growth { rows: code_rows, order: &order, former }, control)?;
-    let graph =
-        crate::index::vector::Graph::new((&coded.codes, space.dimensions), (&grown.neighbours, DEGREE), &grown.entries);
+    let graph = Graph::new((&coded.codes, space.dimensions), (&grown.neighbours, DEGREE), &grown.entries);
     let walks = calibrate(&graph, &order, control)?;
-    let mut segments = Vec::new();
-    for segment in snapshot.segments() {
-        if segment.spaces()?.iter().any(|view| view.name == space.name) {
-            segments.push(segment.entry().file.number);
-        }
-    }
-    segments.sort_unstable();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Ok(VectorIndexData {
         space: space.name.clone(),
@@ -83,10 +81,10 @@ pub(super) fn build(
             reserved: 0,
             scale: coded.scale,
         },
-        segments,
+        segments: segments(snapshot, space)?,
         chunks: vectors.chunks,
-        codes: coded.codes.clone(),
-        errors: coded.errors.clone(),
+        codes: coded.codes,
+        errors: coded.errors,
         neighbours: grown.neighbours,
         entries: grown.entries,
         walks,
@@ -126,7 +124,7 @@ impl<'v> Vectors<'v> {
         let rows = Rows::of_bytes(self.rows.iter().copied(), self.space.dimensions);
         let scale = scale.unwrap_or_else(|| fitting(&rows).coarse);
         let scales = Scales::new(scale, 1.0);
-        let width = code_bytes(u32::try_from(self.space.dimensions).unwrap_or(u32::MAX)).max(1);
+        let width = width_of(self.space.dimensions).max(1);
         let mut codes = vec![0; self.rows.len() * width];
         let errors = codes.par_chunks_exact_mut(width).zip(0_u32..u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         let encode = |(room, rests): &mut (Vec<f32>, Vec<i8>), (codes, row): (&mut [u8], u32)| {

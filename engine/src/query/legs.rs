@@ -245,15 +245,7 @@ impl<'s> Vectors<'s> {
     }
 
     pub(super) fn of(bounded: &'s Bounded<'_>, space: &Space) -> Result<Self, QueryError> {
-        bounded.guard.poll()?;
-        let count = usize::try_from(space.vectors).unwrap_or(usize::MAX);
-        bounded.guard.hold::<(ChunkId, &[u8])>(count)?;
-        let mut rows: Vec<(ChunkId, &[u8])> = Vec::with_capacity(count);
-        bounded.for_each_vector(Some(&space.name), |_, chunk, row| rows.push((chunk, row)))?;
-        if !rows.is_sorted_by_key(|(chunk, _)| *chunk) {
-            rows.sort_unstable_by_key(|(chunk, _)| *chunk);
-        }
-        Ok(Self { rows })
+        Self::outside(bounded, space, &vec![false; bounded.segments().len()])
     }
 
     /// Of the segments that are not covered.
@@ -261,9 +253,15 @@ impl<'s> Vectors<'s> {
         let mut rows: Vec<(ChunkId, &[u8])> = Vec::new();
         for position in (0..covered.len()).filter(|position| !covered[*position]) {
             bounded.guard.poll()?;
+            let most = bounded.vectors_in(position, &space.name)?;
+            bounded.guard.hold::<(ChunkId, &[u8])>(most)?;
+            rows.reserve(most);
             bounded.for_each_vector_of(position..position + 1, Some(&space.name), |_, chunk, row| {
                 rows.push((chunk, row));
             })?;
+        }
+        if !rows.is_sorted_by_key(|(chunk, _)| *chunk) {
+            rows.sort_unstable_by_key(|(chunk, _)| *chunk);
         }
         Ok(Self { rows })
     }

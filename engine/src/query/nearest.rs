@@ -55,6 +55,8 @@ struct Search<'q> {
     left: f64,
     vectors: SpaceVectors<'q>,
     allowed: Option<&'q RoaringBitmap>,
+    /// Chunks that have their vectors in segments which the index doesn't cover, so that it tells nothing of them.
+    newer: RoaringBitmap,
     count: usize,
 }
 
@@ -77,15 +79,14 @@ impl Bounded<'_> {
             return Ok(found);
         };
         let mut found = self.uncovered(space, index, question)?;
+        let newer = found.iter().map(|(chunk, _)| chunk.0).collect();
         found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
-        found.extend(Search::new(self, space, index, (question, allowed), count)?.search(index, recall)?);
-        // After a merge, what the index covers lies in a segment that it doesn't know, too.
-        found.sort_unstable_by_key(|(chunk, _)| *chunk);
-        found.dedup_by_key(|(chunk, _)| *chunk);
+        let search = Search { newer, ..Search::new(self, space, index, (question, allowed), count)? };
+        found.extend(search.search(index, recall)?);
         Ok(found)
     }
 
-    /// The vectors of segments that the index does not cover.
+    /// The vectors of segments that the index does not cover, ascending by chunk.
     fn uncovered(
         &self,
         space: &Space,
@@ -123,6 +124,7 @@ impl<'q> Search<'q> {
             left,
             vectors: bounded.vectors_of(&space.name)?,
             allowed,
+            newer: RoaringBitmap::new(),
             count,
         })
     }
@@ -179,23 +181,21 @@ impl<'q> Search<'q> {
 
     fn is_wanted(&self, node: u32) -> bool {
         let Some(chunk) = self.chunks.get(ChunkSlot(node).index()) else { return false };
-        self.bounded.is_live(ChunkId(chunk)) && self.allowed.is_none_or(|allowed| allowed.contains(chunk))
+        self.bounded.is_live(ChunkId(chunk))
+            && !self.newer.contains(chunk)
+            && self.allowed.is_none_or(|allowed| allowed.contains(chunk))
     }
 
     fn walk(&self, until: Until) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let guard = &self.bounded.guard;
         guard.hold_bytes((self.chunks.len() as u64 / 8).saturating_add(64_u64.saturating_mul(until.width as u64)))?;
         let (mut walk, mut pace) = (Walk::default(), guard.pace());
-        let picky = self.allowed.is_some() || self.bounded.has_dead();
+        let picky = self.allowed.is_some() || self.bounded.has_dead() || !self.newer.is_empty();
         let is_wanted = |node: u32| self.is_wanted(node);
         let wanted: Option<&dyn Fn(u32) -> bool> = if picky { Some(&is_wanted) } else { None };
         walk.walk(&self.graph, &self.probe, until, wanted, || pace.steps(SEEN))?;
         let most = (self.count / 4).saturating_add(self.count).saturating_add(SPARE);
-        if picky {
-            self.scored(walk.found().take(most).map(Ranked::node))
-        } else {
-            self.scored(walk.best().take(most).map(Ranked::node))
-        }
+        self.scored(walk.found().take(most).map(Ranked::node))
     }
 
     /// The cosines of some nodes.
@@ -221,7 +221,7 @@ impl<'q> Search<'q> {
         let guard = &self.bounded.guard;
         let all = || (0..).take(self.chunks.len()).collect();
         let nodes = self.allowed.map_or_else(all, |allowed| self.nodes(allowed));
-        guard.hold::<(f32, f32, u32)>(nodes.len().saturating_mul(2))?;
+        guard.hold::<Bounds>(nodes.len().saturating_mul(2))?;
         let near: Result<Vec<Vec<Bounds>>, QueryError> = nodes
             .par_chunks(COMPARED_TOGETHER)
             .map_init(Vec::new, |products, nodes| {

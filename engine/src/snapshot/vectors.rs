@@ -89,6 +89,12 @@ impl Snapshot {
         Ok(())
     }
 
+    /// How many vectors of a space the segment at a position holds, whether they count or not.
+    pub(crate) fn vectors_in(&self, position: usize, space: &str) -> Result<usize, Damage> {
+        let Some(segment) = self.segments.get(position) else { return Ok(0) };
+        Ok(segment.spaces()?.iter().filter(|view| view.name == space).map(|view| view.chunks.len()).sum())
+    }
+
     /// Whether a vector of the segment at a position counts: its chunk is live, and no later segment replaced it.
     fn counts(&self, position: usize, view: &SpaceView<'_>, chunk: ChunkId) -> bool {
         let dead = self.dead_vectors.get(view.name);

@@ -77,6 +77,6 @@ fn found(graph: &Graph<'_>, asked: &Asked, slack: u32, walk: &mut Walk) -> usize
     let go_on = || Ok::<(), std::convert::Infallible>(());
     let until = Until { width: WIDTH_MAX, nearest: NEAREST + 1, slack: f64::from(slack) / 1000.0, one: asked.one };
     let Ok(()) = walk.walk(graph, &asked.probe, until, None, go_on);
-    let others = walk.best().filter(|ranked| ranked.node() != asked.row).take(NEAREST);
+    let others = walk.found().filter(|ranked| ranked.node() != asked.row).take(NEAREST);
     others.filter(|ranked| ranked.product() >= asked.least).count()
 }

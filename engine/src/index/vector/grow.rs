@@ -136,7 +136,7 @@ impl Growing<'_> {
         let probe = Probe::of_row(self.rows.row(row));
         let go_on = || Ok::<(), std::convert::Infallible>(());
         let Ok(()) = walk.walk(&self.graph(), &probe, Until::width(BEAM), None, go_on);
-        let candidates = walk.passed().chain(walk.best()).map(Ranked::node);
+        let candidates = walk.passed().chain(walk.found()).map(Ranked::node);
         pruning.prune((self.rows, &self.squares), row, candidates, DEGREE);
         (row, pruning.chosen.clone())
     }

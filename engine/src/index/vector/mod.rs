@@ -13,14 +13,13 @@ mod walk;
 pub use adopt::Former;
 pub use calibrate::{WIDTH_MAX, calibrate};
 pub use grow::{Growth, grow};
+pub use hedgerow_format::projection::NOBODY;
 pub use walk::{Ranked, Until, Walk};
 
 use crate::distance::near::{CodeRows, fetch};
 
 /// Neighbours of a node.
 pub const DEGREE: usize = 32;
-/// In place of a neighbour: there are no more.
-pub const NOBODY: u32 = u32::MAX;
 
 /// The graph, wherever it lies.
 #[derive(Clone, Copy, Debug)]

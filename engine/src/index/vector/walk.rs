@@ -78,7 +78,7 @@ pub struct Walk {
     /// The nodes whose neighbours were looked at, in that order.
     passed: Vec<Ranked>,
     /// The best of those that are wanted, where not all are.
-    found: Vec<Ranked>,
+    found: Option<Vec<Ranked>>,
     /// What lies beyond is not near enough.
     line: Option<Ranked>,
     listed: Vec<u32>,
@@ -102,6 +102,7 @@ impl Walk {
         mut go_on: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         self.begin(graph);
+        self.found = wanted.is_some().then(Vec::new);
         let mut next = 0;
         loop {
             next = next.min(self.weigh(graph, probe, until, wanted));
@@ -132,7 +133,6 @@ impl Walk {
         self.seen.resize(graph.rows.count().min(NODES_MAX).div_ceil(64), 0);
         self.beam.clear();
         self.passed.clear();
-        self.found.clear();
         self.line = None;
         self.listed.clear();
         self.beam.reserve(USUAL);
@@ -153,26 +153,21 @@ impl Walk {
             }
             let place = insert(&mut self.beam, ranked, until.width.max(1));
             lowest = lowest.min(place.unwrap_or(usize::MAX));
-            let place = match wanted {
-                None => place,
-                Some(wanted) if wanted(*node) => insert(&mut self.found, ranked, until.width.max(1)),
-                Some(_) => None,
+            let place = match (&mut self.found, wanted) {
+                (Some(found), Some(wanted)) if wanted(*node) => insert(found, ranked, until.width.max(1)),
+                (Some(_), _) => None,
+                (None, _) => place,
             };
             if until.slack.is_finite() && place.is_some_and(|place| place < until.nearest) {
-                self.line = until.line(if wanted.is_some() { &self.found } else { &self.beam });
+                self.line = until.line(self.found.as_ref().unwrap_or(&self.beam));
             }
         }
         lowest
     }
 
-    /// The best nodes of the beam, the best first.
-    pub fn best(&self) -> impl Iterator<Item = Ranked> {
-        self.beam.iter().copied()
-    }
-
     /// The best of those that were wanted, the best first.
     pub fn found(&self) -> impl Iterator<Item = Ranked> {
-        self.found.iter().copied()
+        self.found.as_ref().unwrap_or(&self.beam).iter().copied()
     }
 
     /// All nodes whose neighbours were looked at.
@@ -244,11 +239,10 @@ mod tests {
                 let Ok(()) = walk.walk(&graph, &probe, until, wanted, || Ok::<(), std::convert::Infallible>(()));
                 let passed: Vec<u32> = walk.passed().map(Ranked::node).collect();
                 assert_eq!(passed.iter().collect::<BTreeSet<_>>().len(), passed.len(), "no node is passed twice");
-                for ranked in [walk.best().collect::<Vec<_>>(), walk.found().collect()] {
-                    assert!(ranked.is_sorted_by_key(|one| std::cmp::Reverse(one.product())));
-                    assert!(ranked.len() <= until.width.max(1) && ranked.iter().all(|one| one.node() < nodes));
-                }
-                assert!(walk.found().all(|one| even(one.node())));
+                let found: Vec<Ranked> = walk.found().collect();
+                assert!(found.is_sorted_by_key(|one| std::cmp::Reverse(one.product())));
+                assert!(found.len() <= until.width.max(1) && found.iter().all(|one| one.node() < nodes));
+                assert!(wanted.is_none() || found.iter().all(|one| even(one.node())));
             }
         }
     }
