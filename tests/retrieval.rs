@@ -3,8 +3,8 @@
 use crate::corpus;
 use crate::stores::{Numbers, Place, said};
 use hedgerow::{
-    Batch, Context, Document, Filter, GivenChunk, Models, Passage, Pipeline, Question, Quiet, Recipe, Snapshot,
-    Strategy,
+    Batch, Context, Document, Embed, ExpandOptions, Filter, GivenChunk, Listing, Models, Passage, Pipeline, Question,
+    Quiet, Recipe, Snapshot, Strategy, VectorSearch,
 };
 use hedgerow_cli::embed::StaticTable;
 use hedgerow_cli::extract::Patterns;
@@ -155,6 +155,45 @@ fn a_filter_gives_as_many_passages_as_match_up_to_the_number_asked_for() {
             }
         }
     }
+}
+
+#[test]
+fn a_filter_lets_through_what_some_hops_reach_in_terms_vectors_and_walks() {
+    let snapshot = WHOLE.read();
+    let key = corpus::documents()[3].key.clone();
+    let Listing::Entities(entities) = snapshot.list_entities(3).expect("they can be listed") else { unreachable!() };
+    let nodes = entities.iter().map(|line| format!("entity:{}", line.name)).chain([format!("doc:{key}")]);
+    let question = &corpus::questions()[0].question;
+    let vector = TABLE.embed(&[question]).expect("it has a vector").remove(0).expect("it has one");
+    let mut narrow = 0;
+    for (node, hops) in nodes.flat_map(|node| (0..3).map(move |hops| (node.clone(), hops))) {
+        let seeds = [snapshot.find(&node).expect("it is there")];
+        let all = ExpandOptions { hops, limit: usize::MAX, fan_out: usize::MAX, ..ExpandOptions::default() };
+        let reached = snapshot.expand(&seeds, &all).expect("it can be walked").nodes;
+        let near: BTreeSet<String> =
+            reached.iter().filter_map(|node| node.key.strip_prefix("chunk:").map(str::to_owned)).collect();
+        let filter = Filter::parse(&format!("within {hops} of {node:?}")).expect("it is a filter");
+        let others = Filter::parse(&format!("not {filter}")).expect("it is a filter");
+        let set = snapshot.chunks_within(&seeds, &all).expect("it can be walked");
+        assert_eq!(snapshot.chunks_where(&filter).expect("it can be read"), set);
+        assert_eq!((set.len(), set.is_empty()), (near.len() as u64, near.is_empty()));
+        let rest = snapshot.chunks_where(&others).expect("it can be read");
+        let whole = snapshot.chunks_where(&Filter::default()).expect("it can be read");
+        assert!((&set | &rest) == whole && (&whole - &rest) == set && (&set & &rest).is_empty());
+        let search = VectorSearch { filter: Some(&filter), ..VectorSearch::new(usize::MAX) };
+        let found = snapshot.search_vectors("static", &vector, &search).expect("it is answered");
+        assert_eq!(found.into_iter().map(|found| found.key).collect::<BTreeSet<_>>(), near);
+        let found = snapshot.search_terms(question, Some(&filter), usize::MAX).expect("it is answered");
+        assert!(found.iter().all(|found| near.contains(&found.key)));
+        let asked = Question { filter: Some(filter), ..Question::new(&**question) };
+        let context = snapshot.ask(&asked, models()).expect("the question has an answer");
+        assert!(context.passages.iter().all(|passage| near.contains(&passage.key)));
+        narrow += usize::from(!near.is_empty() && near.len() < 600 && !context.passages.is_empty());
+    }
+    assert!(narrow > 3, "only {narrow} sets of chunks were some and not all");
+    let nowhere = Filter::parse("within 1 of \"entity:Nobody At All\"").expect("it is a filter");
+    let error = snapshot.search_terms(question, Some(&nowhere), 3).expect_err("there is no such entity");
+    assert!(error.to_string().contains("Nobody At All"), "{error}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub use crate::project::{
     CommunitiesBuilt, EdgeShare, EdgesBuilt, Extractive, JoinedDumped, JoinedPart, UnfinishedEdges,
 };
 pub use crate::projection::FormerCommunities;
-pub use crate::query::filter::{Fields, Filter, FilterError, TextField};
+pub use crate::query::filter::{Fields, Filter, FilterError, Neighbourhood, TextField};
 pub use crate::query::{
     Betweenness, ChunkSet, CommunityDescription, CommunityLine, Comparison, ComponentLine, Components, Context,
     DegreeLine, Degrees, Description, DescriptionLine, Direction, DocumentLine, Dropped, EdgeKind, EdgeRule,

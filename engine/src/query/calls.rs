@@ -75,6 +75,15 @@ impl Snapshot {
         self.bounded(QueryLimits::default()).chunks_where(filter)
     }
 
+    /// The chunks that [`Snapshot::expand`] reaches; with no hops those of the given chunks and documents. Neither `limit` nor
+    /// what is returned matters where options return counts.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn chunks_within(&self, seeds: &[Node], options: &ExpandOptions) -> Result<ChunkSet, QueryError> {
+        self.bounded(QueryLimits::default()).chunks_within(seeds, options)
+    }
+
     /// The node that a key as people type it stands for: `doc:KEY`, `chunk:KEY#N`, `entity:NAME`, `community:ID`; a bare key is tried as
     /// document, then as entity, then as chunk.
     ///

@@ -2,7 +2,7 @@
 
 use crate::error::QueryError;
 use crate::query::graph::{Direction, Edge};
-use crate::query::{EdgeKind, Node};
+use crate::query::{ChunkSet, EdgeKind, Node};
 use crate::snapshot::Bounded;
 use hedgerow_format::Key;
 use serde::Serialize;
@@ -46,6 +46,14 @@ pub enum Returned {
     Nodes,
     /// The nodes, and every edge that was followed between them.
     Subgraph,
+}
+
+impl ExpandOptions {
+    /// All that is within so many hops, along edges of any kind and direction.
+    #[must_use]
+    pub fn all_within(hops: usize) -> Self {
+        Self { hops, fan_out: usize::MAX, returned: Returned::Counts, ..Self::default() }
+    }
 }
 
 impl Default for ExpandOptions {
@@ -148,15 +156,19 @@ impl Bounded<'_> {
             if let Some(reached) = self.counted(seeds, options)? {
                 return Ok(Expansion { reached, incomplete: self.incomplete(), ..Expansion::default() });
             }
-            let mut walk = Walk::new(self, options)?;
-            let mut frontier = walk.start(seeds)?;
-            for hop in 1..=options.hops {
-                if frontier.is_empty() {
-                    break;
-                }
-                frontier = walk.step(hop, &frontier)?;
-            }
-            walk.expansion()
+            Walk::to_end(self, seeds, options)?.expansion()
+        })
+    }
+
+    /// See [`Snapshot::chunks_within`](crate::Snapshot::chunks_within).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn chunks_within(&self, seeds: &[Node], options: &ExpandOptions) -> Result<ChunkSet, QueryError> {
+        self.guard.scope(|| {
+            let walk = Walk::to_end(self, seeds, options)?;
+            let chunk = |node: &Node| if let Node::Chunk(chunk) = node { Some(chunk.0) } else { None };
+            Ok(ChunkSet { chunks: walk.arrivals.keys().filter_map(chunk).collect() })
         })
     }
 
@@ -186,6 +198,19 @@ impl<'w, 's> Walk<'w, 's> {
         }
         let (arrivals, order, reached, followed) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         Ok(Self { store, options, kinds, nodes, arrivals, order, reached, followed, truncated: false })
+    }
+
+    /// Walks until its options end it.
+    fn to_end(store: &'s Bounded<'s>, seeds: &[Node], options: &'w ExpandOptions) -> Result<Self, QueryError> {
+        let mut walk = Self::new(store, options)?;
+        let mut frontier = walk.start(seeds)?;
+        for hop in 1..=options.hops {
+            if frontier.is_empty() {
+                break;
+            }
+            frontier = walk.step(hop, &frontier)?;
+        }
+        Ok(walk)
     }
 
     /// Nodes that may still be returned.

@@ -1,7 +1,8 @@
 //! Nodes as people type them, and which chunks a filter lets through.
 
 use crate::error::{Damage, QueryError};
-use crate::query::filter::{Fields, Filter, TextField};
+use crate::query::filter::{Fields, Filter, Neighbourhood, TextField};
+use crate::query::{ChunkSet, ExpandOptions};
 use crate::segment::Segment;
 use crate::snapshot::{Bounded, ChunkView, DocumentView};
 use hedgerow_format::{ChunkId, DocumentId, EntitySlot, Key, name};
@@ -9,7 +10,7 @@ use roaring::RoaringBitmap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,9 +177,15 @@ const PARSED_BYTES: u64 = 32;
 pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringBitmap, QueryError> {
     let guard = &bounded.guard;
     guard.hold_bytes((bounded.chunks_end() as u64 / 4).saturating_add(BITMAP_BYTES))?;
-    let mark = guard.mark();
     let (mut allowed, mut pace) = (RoaringBitmap::new(), guard.pace());
     let reads_metadata = filter.reads_metadata();
+    let mut near = BTreeMap::new();
+    for neighbourhood in filter.neighbourhoods() {
+        let hops = usize::try_from(neighbourhood.hops).unwrap_or(usize::MAX);
+        let seed = bounded.find(&neighbourhood.of)?;
+        near.insert(neighbourhood, bounded.chunks_within(&[seed], &ExpandOptions::all_within(hops))?);
+    }
+    let mark = guard.mark();
     for id in bounded.chunk_ids() {
         pace.step()?;
         let chunk = bounded.chunk(id)?;
@@ -187,7 +194,7 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
             guard.hold_bytes((bytes as u64).saturating_mul(PARSED_BYTES))?;
             guard.release(mark);
         }
-        let fields = ChunkFields { chunk, document: chunk.document()?, damage: OnceCell::new() };
+        let fields = ChunkFields { id, chunk, document: chunk.document()?, near: &near, damage: OnceCell::new() };
         let is_allowed = filter.matches(&fields);
         if let Some(damage) = fields.damage.into_inner() {
             return Err(damage.into());
@@ -200,8 +207,10 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
 }
 
 struct ChunkFields<'s> {
+    id: ChunkId,
     chunk: ChunkView<'s>,
     document: DocumentView<'s>,
+    near: &'s BTreeMap<&'s Neighbourhood, ChunkSet>,
     /// The first that was met: a field that cannot be read is not one that is missing, which `not` would let through.
     damage: OnceCell<Damage>,
 }
@@ -230,6 +239,10 @@ impl Fields for ChunkFields<'_> {
         let mut fields = object(self.readable(self.document.metadata())?);
         fields.extend(object(self.readable(self.chunk.metadata())?));
         Some(Cow::Owned(Value::Object(fields)))
+    }
+
+    fn within(&self, neighbourhood: &Neighbourhood) -> bool {
+        self.near.get(neighbourhood).is_some_and(|near| near.chunks.contains(self.id.0))
     }
 }
 

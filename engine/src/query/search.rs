@@ -23,7 +23,34 @@ pub struct Found {
 /// Chunks that were chosen once, for many searches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChunkSet {
-    chunks: RoaringBitmap,
+    pub(super) chunks: RoaringBitmap,
+}
+
+impl std::ops::BitAnd for &ChunkSet {
+    type Output = ChunkSet;
+
+    /// The chunks of both.
+    fn bitand(self, other: Self) -> ChunkSet {
+        ChunkSet { chunks: &self.chunks & &other.chunks }
+    }
+}
+
+impl std::ops::BitOr for &ChunkSet {
+    type Output = ChunkSet;
+
+    /// The chunks of either.
+    fn bitor(self, other: Self) -> ChunkSet {
+        ChunkSet { chunks: &self.chunks | &other.chunks }
+    }
+}
+
+impl std::ops::Sub for &ChunkSet {
+    type Output = ChunkSet;
+
+    /// The chunks of one that are not of the other.
+    fn sub(self, other: Self) -> ChunkSet {
+        ChunkSet { chunks: &self.chunks - &other.chunks }
+    }
 }
 
 impl ChunkSet {

@@ -73,6 +73,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "not (kind != \"text\" or metadata.a < 3) and title >= \"t\"\n{\"a\": [1, 2.5, 9007199254740993]}",
         "metadata.a ~ \"ZOE\" or metadata.a in [\"x\", -1, false] or metadata.b exists\n{\"a\": [\"Zoë\", null, [1]], \"b\": \"\"}",
         "not not ((key <= \"u\" and source > \"\") or not metadata.a.b exists)\n{\"a\": {\"b\": null}}",
+        "within 2 of \"entity:Queen\" or not within 0 of \"doc:text\"",
     ];
     expressions.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

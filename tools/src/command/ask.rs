@@ -65,7 +65,8 @@ pub struct Asking {
     #[arg(long, value_name = "N", default_value_t = 4000)]
     tokens: u32,
     /// Which chunks may answer, such as 'metadata.year >= 2020 and not title ~ "draft"': = != < <= > >= ~ (contains),
-    /// in [A, B] and exists; and, or, not, ( ); over key, source, title, kind, `media_type`, metadata.NAME
+    /// in [A, B] and exists; and, or, not, ( ); over key, source, title, kind, `media_type`, metadata.NAME. Or what some hops
+    /// reach: 'within 2 of "entity:Queen"'
     #[arg(long, value_name = "EXPR", value_parser = filter)]
     filter: Option<Filter>,
     /// What gives the question its vector: static, none, minilm:FOLDER or URL#MODEL, as it gave the chunks theirs

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use hedgerow_format::name::fold;
 use serde_json::{Number, Value};
 
-use crate::query::filter::{Field, Fields, Rule, Sign, Test};
+use crate::query::filter::{Field, Fields, Neighbourhood, Rule, Sign, Test};
 
 /// The metadata of a passage, as far as it is known.
 #[derive(Clone, Copy)]
@@ -22,6 +22,7 @@ impl Rule {
             Self::All(rules) => decided(rules, false, fields, metadata),
             Self::Any(rules) => decided(rules, true, fields, metadata),
             Self::Not(rule) => rule.holds(fields, metadata).map(|holds| !holds),
+            Self::Within(neighbourhood) => Some(fields.within(neighbourhood)),
             Self::Condition(Field::Text(field), test) => {
                 let text = fields.text(*field);
                 Some(test.holds(text.iter().map(|text| Scalar::Text(text))))
@@ -45,7 +46,18 @@ impl Rule {
         match self {
             Self::All(rules) | Self::Any(rules) => rules.iter().any(Self::reads_metadata),
             Self::Not(rule) => rule.reads_metadata(),
+            Self::Within(_) => false,
             Self::Condition(field, _) => matches!(field, Field::Metadata(_)),
+        }
+    }
+
+    /// Lists what is asked for by [`Rule::Within`].
+    pub(super) fn list_neighbourhoods<'r>(&'r self, found: &mut Vec<&'r Neighbourhood>) {
+        match self {
+            Self::All(rules) | Self::Any(rules) => rules.iter().for_each(|rule| rule.list_neighbourhoods(found)),
+            Self::Not(rule) => rule.list_neighbourhoods(found),
+            Self::Within(neighbourhood) => found.push(neighbourhood),
+            Self::Condition(..) => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::query::filter::evaluate::Metadata;
 /// filter    = [ any ]
 /// any       = all { "or" all }
 /// all       = one { "and" one }
-/// one       = "not" one | "(" any ")" | condition
+/// one       = "not" one | "(" any ")" | "within" hops "of" text | condition
 /// condition = field ( sign value | "~" text | "in" "[" value { "," value } "]" | "exists" )
 /// field     = "kind" | "source" | "title" | "key" | "media_type" | "metadata" "." name { "." name }
 /// sign      = "=" | "!=" | "<" | "<=" | ">" | ">="
@@ -32,6 +32,8 @@ use crate::query::filter::evaluate::Metadata;
 ///   `"Zoë"` has `"zoe"` in it. Numbers have no text in them.
 /// - `in` asks whether the field is equal to one of the values.
 /// - `exists` asks whether the field is there and neither null nor an empty text.
+/// - `within 2 of "entity:Queen"` asks whether the chunk is reached from that node in so many hops, along edges of any kind and
+///   direction, the chunks of a document in none; what nodes are called, [`Snapshot::find`](crate::Snapshot::find) says.
 /// - A list meets each of these if one of its elements does. Values of different types never meet one, nor does a field that
 ///   is missing.
 /// - `a != x` is `not a = x`: it holds for a field that is missing, has another type, or is a list without x.
@@ -50,7 +52,17 @@ enum Rule {
     /// Two or more, none of them of this kind.
     Any(Vec<Rule>),
     Not(Box<Rule>),
+    Within(Neighbourhood),
     Condition(Field, Test),
+}
+
+/// What is within so many hops of a node, by its key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Neighbourhood {
+    /// Hops at most.
+    pub hops: u32,
+    /// Key of the node.
+    pub of: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +116,10 @@ pub trait Fields {
     fn text(&self, field: TextField) -> Option<Cow<'_, str>>;
     /// The passage's metadata, an object; asked at most once a match, and only where a condition needs it.
     fn metadata(&self) -> Option<Cow<'_, Value>>;
+    /// Whether the passage is there; it is nowhere where there is no graph.
+    fn within(&self, _: &Neighbourhood) -> bool {
+        false
+    }
 }
 
 /// An expression that is no filter.
@@ -133,6 +149,13 @@ impl Filter {
     /// Whether it asks for metadata, which has to be parsed.
     pub(crate) fn reads_metadata(&self) -> bool {
         self.rule.reads_metadata()
+    }
+
+    /// The neighbourhoods that it asks for.
+    pub(crate) fn neighbourhoods(&self) -> Vec<&Neighbourhood> {
+        let mut found = Vec::new();
+        self.rule.list_neighbourhoods(&mut found);
+        found
     }
 
     /// Whether a passage meets it. Metadata is asked for only where the other fields leave it open.
@@ -167,6 +190,7 @@ impl fmt::Display for Rule {
                 f.write_str("not ")?;
                 enclosed(f, rule, matches!(**rule, Self::All(_) | Self::Any(_)))
             }
+            Self::Within(Neighbourhood { hops, of }) => write!(f, "within {hops} of {}", Value::from(of.as_str())),
             Self::Condition(field, test) => write!(f, "{field} {test}"),
         }
     }

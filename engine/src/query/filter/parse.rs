@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::query::filter::{Field, FilterError, Rule, Sign, Test, TextField};
+use crate::query::filter::{Field, FilterError, Neighbourhood, Rule, Sign, Test, TextField};
 
 const BYTES_MAX: usize = 1 << 16;
 const CONDITIONS_MAX: usize = 1 << 10;
@@ -14,7 +14,7 @@ const PATH_MAX: usize = 64;
 /// Characters of a wrong word that an error shows.
 const SHOWN_MAX: usize = 40;
 
-const ONE: &str = "a field (kind, source, title, key, media_type, metadata.NAME), `not` or `(`";
+const ONE: &str = "a field (kind, source, title, key, media_type, metadata.NAME), `within`, `not` or `(`";
 const TEST: &str = "one of = != < <= > >= ~, `in` or `exists`";
 
 /// What a value may be, in words and as a test.
@@ -22,6 +22,7 @@ type Accepted = (&'static str, fn(&Value) -> bool);
 
 const TEXT: Accepted = ("a text in double quotes", Value::is_string);
 const ORDERED: Accepted = ("a text in double quotes or a number", |value| value.is_string() || value.is_number());
+const HOPS: Accepted = ("a number of hops", |value| value.as_u64().is_some_and(|hops| u32::try_from(hops).is_ok()));
 const SCALAR: Accepted = ("a text in double quotes, a number, true or false", |value| {
     value.is_string() || value.is_number() || value.is_boolean()
 });
@@ -127,6 +128,14 @@ impl<'e> Parser<'e> {
 
     fn condition(&mut self) -> Result<Rule, FilterError> {
         self.count()?;
+        if self.take("within") {
+            let hops = self.value(HOPS)?.as_u64().and_then(|hops| u32::try_from(hops).ok()).unwrap_or(u32::MAX);
+            if !self.take("of") {
+                return Err(self.error("`of` and the key of a node"));
+            }
+            let of = self.value(TEXT)?.as_str().unwrap_or_default().to_owned();
+            return Ok(Rule::Within(Neighbourhood { hops, of }));
+        }
         let field = self.field()?;
         let test = self.test(&field)?;
         Ok(Rule::Condition(field, test))
@@ -341,6 +350,11 @@ mod tests {
             ("metadata.a = 1.", 13, "a text in double quotes, a number", "`1`"),
             ("metadata.a =", 12, "a text in double quotes, a number", "the end"),
             ("=", 0, "a field", "`=`"),
+            ("within \"x\" of 1", 7, "a number of hops", "`\"`"),
+            ("within 1.5 of \"x\"", 7, "a number of hops", "`1`"),
+            ("within 4294967296 of \"x\"", 7, "a number of hops", "`4294967296`"),
+            ("within 2 \"x\"", 9, "`of`", "`\"`"),
+            ("within 2 of x", 12, "a text", "`x`"),
         ] {
             let error = Filter::parse(expression).unwrap_err();
             assert_eq!((error.position, error.found.as_str()), (position, found), "{expression}");
@@ -364,6 +378,7 @@ mod tests {
             ),
             ("metadata.a=1 or kind!=\"\"", "metadata.a = 1 or kind != \"\""),
             ("(metadata.a=1)or(kind~\"É\")", "metadata.a = 1 or kind ~ \"É\""),
+            ("not(within 2 of\"a b\")", "not within 2 of \"a b\""),
         ] {
             assert_eq!(
                 Filter::parse(expression).map(|filter| filter.to_string()).as_deref(),
