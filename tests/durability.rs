@@ -31,12 +31,13 @@ fn every_planted_bug_is_caught() {
     let campaign = Campaign { time: std::time::Duration::ZERO, hunting: true, ..Campaign::default() };
     let report = campaign.run(&Quiet).expect("nothing is wrong without misfortune");
     let free: Vec<_> = report.hunted.iter().filter(|hunted| hunted.caught.is_none()).collect();
-    assert!(free.is_empty() && report.planted >= 27, "{free:?} of {}", report.planted);
+    assert!(free.is_empty() && report.planted >= 29, "{free:?} of {}", report.planted);
 }
 
 #[test]
 fn a_campaign_says_what_it_tried() {
-    let campaign = Campaign { time: std::time::Duration::from_secs(2), seed: 2, hunting: false, ..Campaign::default() };
+    let campaign =
+        Campaign { time: std::time::Duration::from_secs(10), seed: 2, hunting: false, ..Campaign::default() };
     let report = campaign.run(&Quiet).expect("nothing is wrong without misfortune");
     assert_eq!((report.wrong, report.panics), (0, 0), "{:?}", report.failures);
     assert!(report.lives > 0 && report.crash_points > 0);

@@ -2,6 +2,7 @@
 
 mod composed;
 mod described;
+mod indexed;
 mod memory;
 mod naive;
 mod parts;
@@ -225,6 +226,7 @@ fn rules_beyond_their_limits_are_refused() {
         EdgeRules { percentile_tables: Some(u32::MAX), ..EdgeRules::default() },
         EdgeRules { nearest: Some(0), ..EdgeRules::default() },
         EdgeRules { nearest: Some(1025), ..EdgeRules::default() },
+        EdgeRules { indexed: true, ..EdgeRules::default() },
         EdgeRules { least: Some(f32::NAN), ..EdgeRules::default() },
         EdgeRules { shared: Some(Shared { chunks_max: 0, top_m: 1 }), ..EdgeRules::default() },
         EdgeRules { shared: Some(Shared { chunks_max: 1, top_m: 1025 }), ..EdgeRules::default() },

@@ -221,6 +221,12 @@ pub enum RulesError {
         /// What was given.
         found: String,
     },
+    /// The nearest are to be found by an index, and it is not said how many, or signals tell which they are.
+    #[error("an index finds the nearest by their vectors alone: say how many, and give no signals")]
+    Indexed,
+    /// Edges among what an index finds are to be computed in shares.
+    #[error("edges among what an index finds are not computed in shares: build them at once, or compare all pairs")]
+    Whole,
     /// Edges of several signals are to be computed in shares.
     #[error("edges of several signals are not computed in shares: build them at once, or without signals")]
     Signals,

@@ -45,6 +45,10 @@ pub enum Planted {
     Renumbered,
     /// A compaction loses the last document.
     DocumentDropped,
+    /// Vectors that no index covers are not compared.
+    UncoveredSkipped,
+    /// Vectors in an index count after they were replaced.
+    ReplacedCount,
     /// A section is marked as checked before it is.
     BelievedTooEarly,
     /// A commit looks at what there is before it has the lock.
@@ -54,7 +58,7 @@ pub enum Planted {
 #[cfg(feature = "planted")]
 impl Planted {
     /// All that one thread by itself can show.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::CommitBeforeFolders,
         Self::PublishBeforeCommit,
         Self::EarlyUnlink,
@@ -74,6 +78,8 @@ impl Planted {
         Self::DeadKept,
         Self::Renumbered,
         Self::DocumentDropped,
+        Self::UncoveredSkipped,
+        Self::ReplacedCount,
     ];
     /// Those that only a schedule of several threads shows.
     pub const SCHEDULED: [Self; 2] = [Self::BelievedTooEarly, Self::LockedTooLate];

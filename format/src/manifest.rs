@@ -106,6 +106,8 @@ pub struct EdgeSettings {
     pub cap: u32,
     /// A pair is a candidate if one end is among so many nearest of the other; 0 all are.
     pub nearest: u32,
+    /// 0 the nearest are found by comparing all, 1 by walks through an index.
+    pub nearest_by: u32,
     /// The image of the similarity that a pair must have at least; 0 for any.
     pub least: u32,
     /// An entity that at most so many chunks mention joins them whatever their similarity; 0 none does.
@@ -151,8 +153,9 @@ impl EdgeSettings {
         let counts = [self.top_m, self.nearest, self.shared_chunks, self.shared_top_m];
         percentiles.max().is_none_or(|most| *most <= limits::PERCENTILE_MAX)
             && counts.iter().all(|count| *count <= limits::EDGES_TOP_M)
-            && [self.cap, self.weighted].iter().all(|choice| *choice <= 1)
+            && [self.cap, self.nearest_by, self.weighted].iter().all(|choice| *choice <= 1)
             && (self.least == 0 || LEAST.contains(&self.least))
+            && (self.nearest_by == 0 || (self.nearest > 0 && self.signals.is_empty()))
             && (self.shared_chunks > 0 || self.shared_top_m == 0)
             && self.signals.len() <= limits::EDGE_SIGNALS
             && self.signals.iter().all(EdgeSignal::is_known)
@@ -180,7 +183,7 @@ impl EdgeSignal {
 const _: () = {
     assert!(size_of::<ArchivedManifest>() == 56 && align_of::<ArchivedManifest>() == 1);
     assert!(size_of::<ArchivedSegmentEntry>() == 80 && align_of::<ArchivedSegmentEntry>() == 1);
-    assert!(size_of::<ArchivedProjectionEntry>() == 132 && align_of::<ArchivedProjectionEntry>() == 1);
+    assert!(size_of::<ArchivedProjectionEntry>() == 136 && align_of::<ArchivedProjectionEntry>() == 1);
     assert!(size_of::<ArchivedEdgeSignal>() == 20 && align_of::<ArchivedEdgeSignal>() == 1);
 };
 

@@ -42,7 +42,7 @@ record! {
 
 record! {
     /// How similarity edges were made.
-    EdgeReportRow: 104 bytes {
+    EdgeReportRow: 108 bytes {
         0 space: TextRef = "Name of the vector space.";
         8 percentile_thousandths: u32 = "The percentile of this kind of pairs, in thousandths of a per cent.";
         12 top_m: u32 = "How many partners of the kind a chunk chooses.";
@@ -62,6 +62,7 @@ record! {
         92 shared_chunks: u32 = "An entity that at most so many chunks mention joins them whatever their similarity; 0 none does.";
         96 shared_top_m: u32 = "How many partners a chunk chooses for the entities that they share.";
         100 weighted: u32 = "0 all signals must agree, 1 they are weighted.";
+        104 nearest_by: u32 = "0 the nearest are found by comparing all, 1 by walks through an index.";
     }
 }
 

@@ -101,7 +101,7 @@ kinds! {
     EdgeOffsets = 80, "edge offsets", 4, "CSR offsets, chunk id to similarity edges.";
     EdgeTargets = 81, "edge targets", 4, "Chunk ids, ascending within a chunk.";
     EdgeWeights = 82, "edge weights", 4, "Similarities, `f32`, beside the targets.";
-    EdgeReport = 83, "edge report", 104, "One `EdgeReportRow`: how the edges were made.";
+    EdgeReport = 83, "edge report", 108, "One `EdgeReportRow`: how the edges were made.";
     EdgeRows = 84, "edge rows", 32, "One `EdgeRow` a chunk that was compared, ascending by chunk; empty where edges can't be followed.";
     EdgeSpares = 85, "edge spares", 8, "One `EdgeSpare` a partner that a chunk remembers beside its edges, best first.";
     EdgeCounts = 86, "edge counts", 8, "One `EdgeCount` a similarity near the threshold, ascending.";

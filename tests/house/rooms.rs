@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("writer", &["planted", "snapshot", "catalog", "manifest", "projection", "segment", "index", "storage", "error"]),
     ("ingest", &["writer", "snapshot", "segment", "index", "distance", "model", "error"]),
     ("project", &["planted", "writer", "snapshot", "projection", "segment", "index", "distance", "model", "error"]),
-    ("query", &["snapshot", "projection", "segment", "index", "distance", "model", "error"]),
+    ("query", &["planted", "snapshot", "projection", "segment", "index", "distance", "model", "error"]),
     (
         "maintain",
         &[

@@ -44,6 +44,7 @@ fn settings_in_a_report_that_are_not_those_of_the_manifest_are_found() {
     for change in [
         (|row| EdgeReportRow { cap: 1, ..row }) as fn(EdgeReportRow) -> EdgeReportRow,
         |row| EdgeReportRow { nearest: 7, ..row },
+        |row| EdgeReportRow { nearest_by: 1, ..row },
         |row| EdgeReportRow { least: 7, ..row },
         |row| EdgeReportRow { shared_chunks: 7, ..row },
         |row| EdgeReportRow { shared_top_m: 7, ..row },

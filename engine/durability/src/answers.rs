@@ -4,7 +4,7 @@ use crate::disk::Disk;
 use crate::life::{Model, build, components, documents, extraction, graph, key, relation, text};
 use crate::pipeline::{Letters, MODELS, unit_vector};
 use hedgerow::{
-    EdgeKind, Embed, Env, ExpandOptions, Extractive, QueryError, Question, Quiet, Snapshot, Store, Strategy,
+    EdgeKind, Embed, Env, ExpandOptions, Extractive, QueryError, Question, Quiet, Recall, Snapshot, Store, Strategy,
     VectorSearch,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +71,14 @@ fn texts(snapshot: &Snapshot) -> Result<BTreeMap<String, String>, QueryError> {
 
 /// The chunks nearest to a fixed vector, with their cosines.
 fn nearest(snapshot: &Snapshot) -> Result<Vec<(String, f32)>, QueryError> {
-    let wanted = unit_vector(&components(1)).components;
-    match snapshot.search_vectors("letters", &wanted, &VectorSearch::new(100)) {
+    nearest_to(snapshot, 1, 100)
+}
+
+/// So many chunks nearest to one of some fixed vectors, with their cosines.
+fn nearest_to(snapshot: &Snapshot, number: u8, count: usize) -> Result<Vec<(String, f32)>, QueryError> {
+    let wanted = unit_vector(&components(number)).components;
+    let search = VectorSearch { recall: Recall::Exact, ..VectorSearch::new(count) };
+    match snapshot.search_vectors("letters", &wanted, &search) {
         Err(QueryError::UnknownSpace { .. }) => Ok(Vec::new()),
         found => Ok(found?.into_iter().map(|found| (found.key, found.score)).collect()),
     }
@@ -142,7 +148,16 @@ fn compare_vectors(snapshot: &Snapshot, model: &Model) -> Result<(), String> {
             expected.get(key).is_some_and(|expected| (expected - f64::from(*cosine)).abs() < 1e-6)
         })
         && found.is_sorted_by(|a, b| a.1 > b.1 || (a.1.to_bits() == b.1.to_bits() && a.0 < b.0));
-    if same { Ok(()) } else { Err(format!("vectors: expected {expected:?}, found {found:?}")) }
+    if !same {
+        return Err(format!("vectors: expected {expected:?}, found {found:?}"));
+    }
+    // Few are found among others, which may not take their places.
+    for (number, count) in [(1, 1), (1, 3), (2, 1), (2, 3), (3, 1), (3, 3)] {
+        let all = nearest_to(snapshot, number, 100).map_err(|error| error.to_string())?;
+        let few = nearest_to(snapshot, number, count).map_err(|error| error.to_string())?;
+        equal("few vectors", &few, &all.into_iter().take(count).collect())?;
+    }
+    Ok(())
 }
 
 /// Two hops along relations from one entity.

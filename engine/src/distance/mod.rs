@@ -16,6 +16,7 @@ pub mod peak;
 pub mod rows;
 mod scalar;
 pub mod tile;
+pub mod together;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

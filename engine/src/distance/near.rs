@@ -7,9 +7,11 @@
 
 pub use crate::distance::coded::width_of;
 use crate::distance::fine::{CODE_MAX, Scales, encode};
+use crate::distance::rows::Rows;
 use crate::distance::tile::{Left, Level, Right, Sums};
 #[cfg(target_arch = "x86_64")]
 use crate::distance::x86::{Ymm, YmmVnni, Zmm};
+use rayon::prelude::*;
 
 /// What a row that is not there gives.
 pub const NOWHERE: i32 = i32::MIN;
@@ -65,6 +67,24 @@ pub fn encode_row(vector: &[f32], scales: Scales, codes: &mut [u8], rests: &mut 
     let (own, rest) = codes.split_at_mut(vector.len().min(codes.len()));
     rest.fill(128);
     encode(vector, scales, own, rests)[1]
+}
+
+/// The codes of rows, by a scale, and how far each row lies from what its codes stand for, rounded up; on the current rayon pool.
+pub fn encode_rows(rows: &Rows<'_>, scale: f64) -> (Vec<u8>, Vec<f32>) {
+    let (scales, width) = (Scales::new(scale, 1.0), width_of(rows.dimensions()).max(1));
+    let mut codes = vec![0; rows.count() * width];
+    let of_rows = codes.par_chunks_exact_mut(width).zip(0_u32..u32::try_from(rows.count()).unwrap_or(u32::MAX));
+    let encode = |(room, rests): &mut (Vec<f32>, Vec<i8>), (codes, row): (&mut [u8], u32)| {
+        above(encode_row(rows.read(row, room), scales, codes, rests).sqrt())
+    };
+    let errors = of_rows.map_init(Default::default, encode).collect();
+    (codes, errors)
+}
+
+/// The number, rounded up.
+#[expect(clippy::cast_possible_truncation, reason = "rounded up by the factor")]
+fn above(number: f64) -> f32 {
+    (number * (1.0 + 1e-6)) as f32
 }
 
 /// The codes that others are compared with.

@@ -62,7 +62,7 @@ impl Task<'_> {
     }
 
     /// The chunks of a kind in the order of their keys, tables first where they are joined with others; and how many are tables.
-    fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Unmade> {
+    pub(super) fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Unmade> {
         let mut placed = chunks.of(kind);
         let tables = placed.iter().filter(|chunk| chunks.is_table(**chunk)).count();
         let ranks =
@@ -75,7 +75,7 @@ impl Task<'_> {
 }
 
 /// Both directions of every edge by the ids of the chunks, sorted, and which rules made each.
-fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (EdgeLists, Vec<u8>) {
+pub(super) fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (EdgeLists, Vec<u8>) {
     let mut edges = Vec::with_capacity(set.targets.len());
     let mut targets = set.targets.iter().zip(&set.weights).enumerate();
     for (chunk, bounds) in placed.iter().zip(set.offsets.windows(2)) {

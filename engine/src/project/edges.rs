@@ -110,6 +110,9 @@ impl<'t> Task<'t> {
         if !self.rules.signals.is_empty() {
             return Ok((self.composed(kind, chunks)?, None));
         }
+        if self.rules.indexed {
+            return Ok((self.indexed(kind, chunks)?, None));
+        }
         let Self { snapshot, space, rules, control, .. } = *self;
         let Gathered { vectors, ranks, pruning, tables, identity } = self.gather(kind, chunks)?;
         let former = snapshot.edges().find(|edges| edges.space() == space && edges.kind() == kind);
@@ -189,6 +192,7 @@ pub(super) fn report(report: &EdgeReport, kind: PairKind, tables: usize, pruning
         shared_chunks: 0,
         shared_top_m: 0,
         weighted: 0,
+        nearest_by: 0,
     }
 }
 

@@ -3,13 +3,14 @@
 mod communities;
 mod composed;
 mod edges;
+mod indexed;
 mod links;
 mod mentions;
 mod tiles;
 mod vectors;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError, StorageError};
-use crate::index::control::{Cancelled, Control};
+use crate::index::control::{Cancelled, Control, Quiet};
 use crate::index::edges::{
     BYTES_USUAL, EdgeMemory, EdgeRules, Forgotten, SignalKind, Similarities, Stopped, Unfinished,
 };
@@ -23,7 +24,7 @@ use crate::project::mentions::Mentioned;
 pub use crate::project::tiles::UnfinishedEdges;
 use crate::projection::{Links, LinksData};
 use crate::snapshot::Snapshot;
-use crate::writer::{Projected, Store};
+use crate::writer::{Compacted, Projected, Store};
 use hedgerow_format::edges::PairKind;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::ProjectionEntry;
@@ -52,6 +53,42 @@ impl Store {
         self.bring_in_step(None, embedders, control).map(drop)
     }
 
+    /// Rewrites every segment that holds something dead, and merges neighbours up to the size that [`Merging::bytes`](crate::Merging)
+    /// says; then indexes of vectors follow that lag behind. What was deleted is in no segment afterwards; a projection that is behind
+    /// keeps names of it until [`Store::refresh`]. Every step is a commit of its own, so that after a cancellation or a crash the next
+    /// call goes on from there. Memory is that of one merged segment's documents, or of an index.
+    ///
+    /// # Errors
+    /// [`CommitError`]; [`CommitError::Cancelled`] leaves what was done.
+    pub fn compact(&self, control: &dyn Control) -> Result<Compacted, CommitError> {
+        let compacted = self.compact_segments(control)?;
+        self.follow_indexes(control)?;
+        Ok(compacted)
+    }
+
+    /// Merges what is left to merge, lets indexes of vectors follow that lag behind, removes the files that nothing needs any more, and
+    /// closes the store. Gives the generation that it leaves. Dropping the store closes it too, and leaves all that to later commits.
+    ///
+    /// # Errors
+    /// [`CommitError`], of the merging and indexing alone: every commit that was acknowledged holds.
+    pub fn close(self) -> Result<u64, CommitError> {
+        self.merge_all()?;
+        if self.follow_indexes(&Quiet)? {
+            self.merge_all()?;
+        }
+        Ok(self.snapshot().generation())
+    }
+
+    /// Brings the indexes in step that a search does without for an eighth of their vectors or more; tells whether there were any.
+    fn follow_indexes(&self, control: &dyn Control) -> Result<bool, CommitError> {
+        let snapshot = self.snapshot();
+        let projected = self.indexes_behind(&snapshot, vectors::lags, control)?;
+        if !projected.is_empty() {
+            self.commit_projections(&snapshot, &projected)?;
+        }
+        Ok(!projected.is_empty())
+    }
+
     /// Makes everything that is behind in one commit, and the communities that are wanted even where they are not.
     fn bring_in_step(
         &self,
@@ -76,15 +113,20 @@ impl Store {
             }
         }
         projected.splice(..0, links.map(Projected::Links));
-        projected.extend(self.indexes_behind(&snapshot, control)?);
+        projected.extend(self.indexes_behind(&snapshot, vectors::is_behind, control)?);
         if !projected.is_empty() {
             self.commit_projections(&snapshot, &projected)?;
         }
         Ok(built)
     }
 
-    /// New indexes of the spaces that have one, or vectors enough for one, where it is not in step or can't be read.
-    fn indexes_behind(&self, snapshot: &Snapshot, control: &dyn Control) -> Result<Vec<Projected>, CommitError> {
+    /// New indexes of the spaces that have one, or vectors enough for one, where it is behind or can't be read.
+    fn indexes_behind(
+        &self,
+        snapshot: &Snapshot,
+        is_behind: vectors::IsBehind,
+        control: &dyn Control,
+    ) -> Result<Vec<Projected>, CommitError> {
         let mut projected = Vec::new();
         let is_index = |entry: &&ProjectionEntry| entry.kind == FileKind::Vectors.number();
         let indexed: BTreeSet<&str> =
@@ -98,7 +140,7 @@ impl Store {
                 continue;
             }
             if let Some(index) = index
-                && vectors::is_in_step(snapshot, space, index)?
+                && !is_behind(snapshot, space, index)?
             {
                 continue;
             }

@@ -60,6 +60,9 @@ impl Store {
 
 /// Whether edges of these rules can be computed in shares.
 fn has_shares(space: &str, rules: &EdgeRules) -> Result<(), CommitError> {
+    if rules.indexed {
+        return Err(CommitError::Rules { space: space.to_owned(), source: RulesError::Whole });
+    }
     if rules.signals.is_empty() {
         return Ok(());
     }

@@ -1,8 +1,7 @@
 //! The index of a vector space, in step with its vectors: made anew, or grown from the one that there is.
 
 use crate::distance::codes::fitting;
-use crate::distance::fine::Scales;
-use crate::distance::near::{CodeRows, encode_row, width_of};
+use crate::distance::near::{CodeRows, encode_rows};
 use crate::distance::rows::Rows;
 use crate::error::Damage;
 use crate::index::control::Control;
@@ -12,12 +11,14 @@ use crate::projection::{VectorIndex, VectorIndexData};
 use crate::snapshot::{Snapshot, Space};
 use hedgerow_format::projection::VectorIndexRow;
 use hedgerow_format::{ChunkId, EntitySlot, TextRef};
-use rayon::prelude::*;
+
+/// An index lags that is behind by one of so many of its vectors.
+const LAG: u64 = 8;
 
 /// What is to be indexed: the vectors of a space, ascending by chunk.
 struct Vectors<'v> {
     space: &'v Space,
-    chunks: Vec<u32>,
+    chunks: Vec<ChunkId>,
     rows: Vec<&'v [u8]>,
 }
 
@@ -28,13 +29,28 @@ struct Coded {
     errors: Vec<f32>,
 }
 
-/// Whether the index of a space is about all of its vectors as they are.
-pub(super) fn is_in_step(snapshot: &Snapshot, space: &Space, index: &VectorIndex) -> Result<bool, Fault> {
+/// Says whether the index of a space is behind.
+pub(super) type IsBehind = fn(&Snapshot, &Space, &VectorIndex) -> Result<bool, Damage>;
+
+/// Whether it is not about all of its vectors as they are.
+pub(super) fn is_behind(snapshot: &Snapshot, space: &Space, index: &VectorIndex) -> Result<bool, Damage> {
     let mut covered = u64::from(index.row()?.nodes) == space.vectors;
     for segment in segments(snapshot, space)? {
         covered = covered && index.covers(segment)?;
     }
-    Ok(covered)
+    Ok(!covered)
+}
+
+/// Whether an eighth of what it is about, or of what there is, is elsewhere or gone.
+pub(super) fn lags(snapshot: &Snapshot, space: &Space, index: &VectorIndex) -> Result<bool, Damage> {
+    let (nodes, mut outside) = (u64::from(index.row()?.nodes), 0);
+    for (position, segment) in snapshot.segments().iter().enumerate() {
+        if !index.covers(segment.entry().file.number)? {
+            outside += snapshot.vectors_in(position, &space.name)? as u64;
+        }
+    }
+    let gone = nodes.saturating_add(outside).saturating_sub(space.vectors);
+    Ok(outside.max(gone).saturating_mul(LAG) >= nodes.max(space.vectors))
 }
 
 /// The numbers of the segments that hold vectors of a space, ascending.
@@ -57,7 +73,7 @@ pub(super) fn build(
     control: &dyn Control,
 ) -> Result<VectorIndexData, Fault> {
     let vectors = Vectors::of(snapshot, space)?;
-    let order = vectors.order(snapshot)?;
+    let order = insertion_order(snapshot, &vectors.chunks)?;
     let taken_over = former.map(|former| vectors.taken_over(former)).transpose()?.flatten();
     let (coded, rows) = taken_over.map_or_else(|| (vectors.coded(None), None), |(coded, rows)| (coded, Some(rows)));
     let code_rows = CodeRows::new(&coded.codes, space.dimensions);
@@ -82,7 +98,7 @@ pub(super) fn build(
             scale: coded.scale,
         },
         segments: segments(snapshot, space)?,
-        chunks: vectors.chunks,
+        chunks: vectors.chunks.iter().map(|chunk| chunk.0).collect(),
         codes: coded.codes,
         errors: coded.errors,
         neighbours: grown.neighbours,
@@ -94,44 +110,18 @@ pub(super) fn build(
 
 impl<'v> Vectors<'v> {
     fn of(snapshot: &'v Snapshot, space: &'v Space) -> Result<Self, Fault> {
-        let mut found: Vec<(u32, &[u8])> = Vec::new();
-        snapshot.for_each_vector(Some(&space.name), |_, chunk, row| found.push((chunk.0, row)))?;
+        let mut found: Vec<(ChunkId, &[u8])> = Vec::new();
+        snapshot.for_each_vector(Some(&space.name), |_, chunk, row| found.push((chunk, row)))?;
         found.sort_unstable_by_key(|(chunk, _)| *chunk);
         let (chunks, rows) = found.into_iter().unzip();
         Ok(Self { space, chunks, rows })
-    }
-
-    /// The order in which they are linked: it follows from keys, and is as good as random.
-    fn order(&self, snapshot: &Snapshot) -> Result<Vec<u32>, Fault> {
-        let mut order = Vec::with_capacity(self.chunks.len());
-        for (row, chunk) in (0_u32..).zip(&self.chunks) {
-            let chunk = snapshot.chunk(ChunkId(*chunk))?;
-            let key = chunk.document()?.hash_key();
-            let high = u64::from_le_bytes(key.0.first_chunk().copied().unwrap_or_default());
-            // The finaliser of MurmurHash3 (Appleby 2008).
-            let mut mixed = high ^ u64::from(chunk.ordinal());
-            for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
-                mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
-            }
-            order.push((mixed ^ mixed >> 33, key, chunk.ordinal(), row));
-        }
-        order.sort_unstable();
-        Ok(order.into_iter().map(|(_, _, _, row)| row).collect())
     }
 
     /// Their codes, by a scale that is given or else fits them.
     fn coded(&self, scale: Option<f64>) -> Coded {
         let rows = Rows::of_bytes(self.rows.iter().copied(), self.space.dimensions);
         let scale = scale.unwrap_or_else(|| fitting(&rows).coarse);
-        let scales = Scales::new(scale, 1.0);
-        let width = width_of(self.space.dimensions).max(1);
-        let mut codes = vec![0; self.rows.len() * width];
-        let errors = codes.par_chunks_exact_mut(width).zip(0_u32..u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
-        let encode = |(room, rests): &mut (Vec<f32>, Vec<i8>), (codes, row): (&mut [u8], u32)| {
-            let square = encode_row(rows.read(row, room), scales, codes, rests);
-            above(square.sqrt())
-        };
-        let errors = errors.map_init(Default::default, encode).collect();
+        let (codes, errors) = encode_rows(&rows, scale);
         Coded { scale, codes, errors }
     }
 
@@ -145,7 +135,7 @@ impl<'v> Vectors<'v> {
         let (now, before) = (CodeRows::new(&coded.codes, self.space.dimensions), former.graph()?.rows);
         let mut kept = 0;
         let same = |(node, chunk): (u32, u32)| {
-            let row = self.chunks.binary_search(&chunk).ok().and_then(|row| u32::try_from(row).ok());
+            let row = self.chunks.binary_search(&ChunkId(chunk)).ok().and_then(|row| u32::try_from(row).ok());
             row.filter(|row| now.row(*row) == before.row(node)).inspect(|_| kept += 1).unwrap_or(NOBODY)
         };
         let rows: Vec<u32> = (0_u32..).zip(former.chunks()?.iter()).map(same).collect();
@@ -153,8 +143,20 @@ impl<'v> Vectors<'v> {
     }
 }
 
-/// The number, rounded up.
-#[expect(clippy::cast_possible_truncation, reason = "rounded up by the factor")]
-fn above(number: f64) -> f32 {
-    (number * (1.0 + 1e-6)) as f32
+/// The order in which vectors of chunks are linked in a graph: it follows from keys, and is as good as random.
+pub(super) fn insertion_order(snapshot: &Snapshot, chunks: &[ChunkId]) -> Result<Vec<u32>, Damage> {
+    let mut order = Vec::with_capacity(chunks.len());
+    for (row, chunk) in (0_u32..).zip(chunks) {
+        let chunk = snapshot.chunk(*chunk)?;
+        let key = chunk.document()?.hash_key();
+        let high = u64::from_le_bytes(key.0.first_chunk().copied().unwrap_or_default());
+        // The finaliser of MurmurHash3 (Appleby 2008).
+        let mut mixed = high ^ u64::from(chunk.ordinal());
+        for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
+            mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
+        }
+        order.push((mixed ^ mixed >> 33, key, chunk.ordinal(), row));
+    }
+    order.sort_unstable();
+    Ok(order.into_iter().map(|(_, _, _, row)| row).collect())
 }

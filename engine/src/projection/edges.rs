@@ -219,6 +219,7 @@ impl Edges {
             top_m: report.top_m,
             cap: report.cap,
             nearest: report.nearest,
+            nearest_by: report.nearest_by,
             least: report.least,
             shared_chunks: report.shared_chunks,
             shared_top_m: report.shared_top_m,
@@ -331,9 +332,11 @@ fn words<W: Write>(
 
 /// The report with the settings in it.
 fn told(data: &EdgesData, space: TextRef) -> EdgeReportRow {
-    let EdgeSettings { percentiles: _, top_m, cap, nearest, least, shared_chunks, shared_top_m, weighted, signals: _ } =
+    let EdgeSettings { percentiles: _, top_m, cap, nearest, nearest_by, least, shared_chunks, shared_top_m, .. } =
         data.settings;
-    EdgeReportRow { space, top_m, cap, nearest, least, shared_chunks, shared_top_m, weighted, ..data.report }
+    let weighted = data.settings.weighted;
+    let report = EdgeReportRow { shared_chunks, shared_top_m, weighted, ..data.report };
+    EdgeReportRow { space, top_m, cap, nearest, nearest_by, least, ..report }
 }
 
 fn encoded<R: Record>(records: &[R]) -> Vec<u8> {

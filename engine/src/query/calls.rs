@@ -67,6 +67,20 @@ impl Snapshot {
         self.bounded(QueryLimits::default()).search_vectors(space, vector, search)
     }
 
+    /// [`Snapshot::search_vectors`] for each of many vectors, on the threads of the current rayon pool. Exact searches in an
+    /// index read each row of codes once for all vectors, and compare them in tiles: at a large part of what the processor can multiply.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_vectors`].
+    pub fn search_vectors_all<V: AsRef<[f32]>>(
+        &self,
+        space: &str,
+        vectors: &[V],
+        search: &VectorSearch<'_>,
+    ) -> Result<Vec<Vec<Found>>, QueryError> {
+        self.bounded(QueryLimits::default()).search_vectors_all(space, vectors, search)
+    }
+
     /// The chunks that a filter lets through. Reads the metadata of all chunks, if the filter does.
     ///
     /// # Errors

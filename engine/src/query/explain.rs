@@ -90,6 +90,10 @@ pub enum Reason {
     NotChosen,
     /// It passes, and only one is among the top of the other where both must be.
     ChosenByOne,
+    /// It passes, and an index did not find one among the nearest of the other, or it is not among the top of what it found.
+    NotFound,
+    /// It passes, and an index found one among the nearest of the other, and it is among the top of what it found.
+    Found,
     /// The first chose the second.
     ChosenByFirst,
     /// The second chose the first.
@@ -115,6 +119,8 @@ impl Reason {
             Self::NotNearest => "neither is among the nearest of the other",
             Self::ChosenByOne => "only one of them is among the top of the other, and both must be",
             Self::NotChosen => "it passes the threshold, and neither is among the top of the other",
+            Self::NotFound => "it is not among the nearest that an index found, or not among the top of these",
+            Self::Found => "it is among the nearest that an index found, and among the top of these",
             Self::ChosenByFirst => "the second is among the top of the first",
             Self::ChosenBySecond => "the first is among the top of the second",
             Self::ChosenByBoth => "each is among the top of the other",
@@ -319,6 +325,9 @@ fn reason(similarity: Option<f32>, ranks: Option<[usize; 2]>, rules: Option<&Edg
     }
     if rules.least.is_some_and(|least| similarity < least) {
         return Reason::BelowLeast;
+    }
+    if rules.indexed {
+        return if stands { Reason::Found } else { Reason::NotFound };
     }
     let within = |most: u32| ranks.map(|rank| rank <= most as usize);
     // Each end may choose whom it has among its nearest; with fewer nearest than choices it chooses all of them.

@@ -18,6 +18,7 @@ mod node;
 mod rank;
 mod reach;
 mod search;
+mod together;
 mod verdicts;
 
 pub use analysis::{

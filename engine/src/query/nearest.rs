@@ -5,8 +5,10 @@ use crate::distance::near::{Probe, fetch, products};
 use crate::distance::rows::Rows;
 use crate::error::{Damage, QueryError};
 use crate::index::vector::{Graph, Ranked, Until, WIDTH_MAX, Walk};
+use crate::planted::{Planted, planted};
 use crate::projection::VectorIndex;
 use crate::query::legs::Vectors;
+use crate::query::together;
 use crate::snapshot::{Bounded, Space, SpaceVectors};
 use hedgerow_format::{ChunkId, ChunkSlot, F32s, U32s};
 use rayon::prelude::*;
@@ -42,14 +44,16 @@ const SEEN_LEAST: usize = 400;
 const SPARE: usize = 4;
 
 /// A search in the index of a space.
-struct Search<'q> {
-    bounded: &'q Bounded<'q>,
-    graph: Graph<'q>,
+pub(super) struct Search<'q> {
+    pub bounded: &'q Bounded<'q>,
+    pub graph: Graph<'q>,
     chunks: U32s<'q>,
     errors: F32s<'q>,
     /// What the product of a code of one and the question's is.
     unit: f64,
-    question: &'q [f32],
+    /// What a code of one stands for.
+    pub scale: f64,
+    pub question: &'q [f32],
     probe: Probe,
     /// How far the question lies from what its codes stand for.
     left: f64,
@@ -57,7 +61,7 @@ struct Search<'q> {
     allowed: Option<&'q RoaringBitmap>,
     /// Chunks that have their vectors in segments which the index doesn't cover, so that it tells nothing of them.
     newer: RoaringBitmap,
-    count: usize,
+    pub count: usize,
 }
 
 impl Bounded<'_> {
@@ -78,12 +82,49 @@ impl Bounded<'_> {
             found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
             return Ok(found);
         };
-        let mut found = self.uncovered(space, index, question)?;
-        let newer = found.iter().map(|(chunk, _)| chunk.0).collect();
-        found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
-        let search = Search { newer, ..Search::new(self, space, index, (question, allowed), count)? };
+        let (search, mut found) = self.search_of(space, index, (question, allowed), count)?;
         found.extend(search.search(index, recall)?);
         Ok(found)
+    }
+
+    /// As [`Bounded::nearest`], of each of some questions: side by side, and exact ones tile by tile.
+    pub(super) fn nearest_of_all(
+        &self,
+        space: &Space,
+        questions: &[Vec<f32>],
+        allowed: Option<&RoaringBitmap>,
+        count: usize,
+        recall: Recall,
+    ) -> Result<Vec<Vec<(ChunkId, f32)>>, QueryError> {
+        let Some(index) = self.vector_index(&space.name).filter(|_| recall == Recall::Exact && count > 0) else {
+            let nearest = |question: &Vec<f32>| self.nearest(space, question, allowed, count, recall);
+            return questions.par_iter().map(nearest).collect();
+        };
+        let (mut searches, mut found) = (Vec::new(), Vec::new());
+        for question in questions {
+            let (search, outside) = self.search_of(space, index, (question, allowed), count)?;
+            searches.push(search);
+            found.push(outside);
+        }
+        for (found, indexed) in found.iter_mut().zip(together::compare(&searches)?) {
+            found.extend(indexed);
+        }
+        Ok(found)
+    }
+
+    /// A search in the index, and what is found outside of it.
+    fn search_of<'q>(
+        &'q self,
+        space: &Space,
+        index: &'q VectorIndex,
+        (question, allowed): (&'q [f32], Option<&'q RoaringBitmap>),
+        count: usize,
+    ) -> Result<(Search<'q>, Vec<(ChunkId, f32)>), QueryError> {
+        let mut found = self.uncovered(space, index, question)?;
+        let replacing = found.iter().filter(|_| !planted(Planted::ReplacedCount));
+        let newer = replacing.map(|(chunk, _)| chunk.0).collect();
+        found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
+        Ok((Search { newer, ..Search::new(self, space, index, (question, allowed), count)? }, found))
     }
 
     /// The vectors of segments that the index does not cover, ascending by chunk.
@@ -97,7 +138,7 @@ impl Bounded<'_> {
         for segment in self.segments() {
             covered.push(index.covers(segment.entry().file.number)?);
         }
-        if covered.iter().all(|covered| *covered) {
+        if covered.iter().all(|covered| *covered) || planted(Planted::UncoveredSkipped) {
             return Ok(Vec::new());
         }
         Vectors::outside(self, space, &covered)?.cosines(self, space, question)
@@ -119,6 +160,7 @@ impl<'q> Search<'q> {
             chunks: index.chunks()?,
             errors: index.errors()?,
             unit: scale * index.row()?.scale,
+            scale: index.row()?.scale,
             question,
             probe,
             left,
@@ -179,7 +221,7 @@ impl<'q> Search<'q> {
         allowed.iter().filter_map(node).collect()
     }
 
-    fn is_wanted(&self, node: u32) -> bool {
+    pub fn is_wanted(&self, node: u32) -> bool {
         let Some(chunk) = self.chunks.get(ChunkSlot(node).index()) else { return false };
         self.bounded.is_live(ChunkId(chunk))
             && !self.newer.contains(chunk)
@@ -199,7 +241,7 @@ impl<'q> Search<'q> {
     }
 
     /// The cosines of some nodes.
-    fn scored(&self, nodes: impl Iterator<Item = u32>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+    pub fn scored(&self, nodes: impl Iterator<Item = u32>) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let (mut chunks, mut rows, mut pace) = (Vec::new(), Vec::new(), self.bounded.guard.pace());
         for node in nodes {
             pace.step()?;
@@ -219,8 +261,7 @@ impl<'q> Search<'q> {
     /// Compares the codes of all nodes or of some, and the vectors of those that their codes don't rule out.
     fn compare(&self) -> Result<Vec<(ChunkId, f32)>, QueryError> {
         let guard = &self.bounded.guard;
-        let all = || (0..).take(self.chunks.len()).collect();
-        let nodes = self.allowed.map_or_else(all, |allowed| self.nodes(allowed));
+        let nodes = self.comparable();
         guard.hold::<Bounds>(nodes.len().saturating_mul(2))?;
         let near: Result<Vec<Vec<Bounds>>, QueryError> = nodes
             .par_chunks(COMPARED_TOGETHER)
@@ -229,53 +270,89 @@ impl<'q> Search<'q> {
                 Ok(self.near(nodes, products))
             })
             .collect();
-        let mut near = near?.concat();
-        rule_out(&mut near, self.count);
-        self.scored(near.into_iter().map(|bounds| bounds.node))
+        self.scored(Contest::all(&near?, self.count))
+    }
+
+    /// The nodes that may be wanted.
+    pub fn comparable(&self) -> Vec<u32> {
+        let all = || (0..).take(self.chunks.len()).collect();
+        self.allowed.map_or_else(all, |allowed| self.nodes(allowed))
     }
 
     /// Those of some nodes that may be among the nearest of them.
     fn near(&self, nodes: &[u32], scores: &mut Vec<i32>) -> Vec<Bounds> {
-        let (mut bounds, mut line) = (Vec::new(), f64::NEG_INFINITY);
-        let mut room = self.count.saturating_mul(2).max(ROOM);
+        let mut contest = Contest::new(self.count, ROOM);
         products(&self.probe, self.graph.rows, nodes, scores);
         for (node, product) in nodes.iter().zip(scores) {
-            let own = f64::from(self.errors.get(ChunkSlot(*node).index()).unwrap_or(f32::MAX));
             // The vector and the question have length one: see `Codes` for the bound.
-            let error = own + self.left * (1.0 + own) + ROUNDING;
+            let error = self.error(*node);
+            let error = error + self.left * (1.0 + error) + ROUNDING;
             let estimate = f64::from(*product) * self.unit;
-            if estimate + error < line || !self.is_wanted(*node) {
-                continue;
-            }
-            bounds.push(Bounds { least: estimate - error, most: estimate + error, node: *node });
-            if bounds.len() >= room {
-                line = rule_out(&mut bounds, self.count);
-                room = room.max(2 * bounds.len());
+            if estimate + error >= contest.line && self.is_wanted(*node) {
+                contest.enter(Bounds { least: estimate - error, most: estimate + error, node: *node });
             }
         }
-        rule_out(&mut bounds, self.count);
-        bounds
+        contest.bounds
+    }
+
+    /// How far the vector of a node lies from what its codes stand for.
+    pub fn error(&self, node: u32) -> f64 {
+        f64::from(self.errors.get(ChunkSlot(node).index()).unwrap_or(f32::MAX))
     }
 }
 
 /// More than what a cosine and the figures here are rounded by.
-const ROUNDING: f64 = 1e-5;
+pub(super) const ROUNDING: f64 = 1e-5;
 
 /// Between what a node's cosine lies.
 #[derive(Clone, Copy)]
-struct Bounds {
-    least: f64,
-    most: f64,
-    node: u32,
+pub(super) struct Bounds {
+    pub least: f64,
+    pub most: f64,
+    pub node: u32,
 }
 
-/// Leaves out what `count` others are certainly nearer than; gives the cosine that these have at least.
-fn rule_out(bounds: &mut Vec<Bounds>, count: usize) -> f64 {
-    if count == 0 || bounds.len() < count {
-        return f64::NEG_INFINITY;
+/// Nodes that may be among the nearest.
+pub(super) struct Contest {
+    pub bounds: Vec<Bounds>,
+    /// The cosine that so many have at least as are wanted.
+    pub line: f64,
+    count: usize,
+    /// So many are kept before some are left out.
+    room: usize,
+}
+
+impl Contest {
+    pub fn new(count: usize, room: usize) -> Self {
+        Self { bounds: Vec::new(), line: f64::NEG_INFINITY, count, room: count.saturating_mul(2).max(room) }
     }
-    let mut least: Vec<f64> = bounds.iter().map(|bounds| bounds.least).collect();
-    let (_, line, _) = least.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
-    bounds.retain(|bounds| bounds.most >= *line);
-    *line
+
+    /// Whether the line rose.
+    pub fn enter(&mut self, bounds: Bounds) -> bool {
+        self.bounds.push(bounds);
+        let full = self.bounds.len() >= self.room;
+        if full {
+            self.rule_out();
+            self.room = self.room.max(2 * self.bounds.len());
+        }
+        full
+    }
+
+    /// Leaves out those that as many others as are wanted are certainly nearer than.
+    fn rule_out(&mut self) {
+        if self.count == 0 || self.bounds.len() < self.count {
+            return;
+        }
+        let mut least: Vec<f64> = self.bounds.iter().map(|bounds| bounds.least).collect();
+        let (_, line, _) = least.select_nth_unstable_by(self.count - 1, |a, b| b.total_cmp(a));
+        self.bounds.retain(|bounds| bounds.most >= *line);
+        self.line = *line;
+    }
+
+    /// The nodes that are left of several contests.
+    pub fn all(parts: &[Vec<Bounds>], count: usize) -> impl Iterator<Item = u32> {
+        let mut contest = Self { bounds: parts.concat(), ..Self::new(count, 0) };
+        contest.rule_out();
+        contest.bounds.into_iter().map(|bounds| bounds.node)
+    }
 }

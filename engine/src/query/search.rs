@@ -8,8 +8,10 @@ use crate::query::nearest::Recall;
 use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space, chunk_key};
 use hedgerow_format::ChunkId;
+use rayon::prelude::*;
 use roaring::RoaringBitmap;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A chunk that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,21 +116,48 @@ impl Bounded<'_> {
         search: &VectorSearch<'_>,
     ) -> Result<Vec<Found>, QueryError> {
         self.guard.scope(|| {
-            let space = self.space(space)?;
-            check_length(space, vector)?;
-            let mut vector = vector.to_vec();
-            unit(space, &mut vector)?;
-            let filtered = search.filter.map(|filter| node::allowed(self, filter)).transpose()?;
-            let within = search.within.map(|set| &set.chunks);
-            let both = within.zip(filtered.as_ref()).map(|(within, filtered)| within & filtered);
-            let allowed = both.as_ref().or(within).or(filtered.as_ref());
-            let found = self.nearest(space, &vector, allowed, search.count, search.recall)?;
-            let best = rank::best_named(self, found, search.count)?;
-            Ok(best
-                .into_iter()
-                .map(|one| Found { key: chunk_key(one.document, one.ordinal), score: one.score })
-                .collect())
+            let (space, chosen) = (self.space(space)?, self.chosen(search)?);
+            let vector = question(space, vector)?;
+            let found = self.nearest(space, &vector, chosen.as_deref(), search.count, search.recall)?;
+            self.told(found, search.count)
         })
+    }
+
+    /// See [`Snapshot::search_vectors_all`](crate::Snapshot::search_vectors_all).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn search_vectors_all<V: AsRef<[f32]>>(
+        &self,
+        space: &str,
+        vectors: &[V],
+        search: &VectorSearch<'_>,
+    ) -> Result<Vec<Vec<Found>>, QueryError> {
+        self.guard.scope(|| {
+            let (space, chosen) = (self.space(space)?, self.chosen(search)?);
+            self.guard.hold::<f32>(vectors.len().saturating_mul(space.dimensions))?;
+            let questions: Result<Vec<Vec<f32>>, QueryError> =
+                vectors.iter().map(|vector| question(space, vector.as_ref())).collect();
+            let found = self.nearest_of_all(space, &questions?, chosen.as_deref(), search.count, search.recall)?;
+            found.into_par_iter().map(|found| self.told(found, search.count)).collect()
+        })
+    }
+
+    /// The chunks that a search is among; none for all.
+    fn chosen<'s>(&self, search: &VectorSearch<'s>) -> Result<Option<Cow<'s, RoaringBitmap>>, QueryError> {
+        let filtered = search.filter.map(|filter| node::allowed(self, filter)).transpose()?;
+        Ok(match (filtered, search.within) {
+            (Some(filtered), Some(within)) => Some(Cow::Owned(filtered & &within.chunks)),
+            (Some(filtered), None) => Some(Cow::Owned(filtered)),
+            (None, within) => within.map(|within| Cow::Borrowed(&within.chunks)),
+        })
+    }
+
+    /// The best of what was found, by their keys.
+    fn told(&self, found: Vec<(ChunkId, f32)>, count: usize) -> Result<Vec<Found>, QueryError> {
+        let best = rank::best_named(self, found, count)?;
+        let told = |one: rank::Named<'_>| Found { key: chunk_key(one.document, one.ordinal), score: one.score };
+        Ok(best.into_iter().map(told).collect())
     }
 
     /// The vector of a chunk in a space, of length one; none where it has none.
@@ -166,6 +195,14 @@ impl Bounded<'_> {
         };
         ranked.into_iter().map(line).collect()
     }
+}
+
+/// A question's vector of a space, of length one.
+fn question(space: &Space, vector: &[f32]) -> Result<Vec<f32>, QueryError> {
+    check_length(space, vector)?;
+    let mut vector = vector.to_vec();
+    unit(space, &mut vector)?;
+    Ok(vector)
 }
 
 /// Gives a question's vector length 1.

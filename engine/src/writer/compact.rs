@@ -44,13 +44,8 @@ impl Compacted {
 
 impl Store {
     /// Rewrites every segment that holds something dead, and merges neighbours up to the size that [`Merging::bytes`]
-    /// says. What was deleted is in no segment afterwards; a projection that is behind keeps names of it until
-    /// [`Store::refresh`]. Every step is a commit of its own, so that after a cancellation or a crash the next call goes on
-    /// from there. Memory is that of one merged segment's documents.
-    ///
-    /// # Errors
-    /// [`CommitError`]; [`CommitError::Cancelled`] leaves what was done.
-    pub fn compact(&self, control: &dyn Control) -> Result<Compacted, CommitError> {
+    /// says. Every step is a commit of its own.
+    pub(crate) fn compact_segments(&self, control: &dyn Control) -> Result<Compacted, CommitError> {
         let (mut done, mut position) = (Compacted::default(), 0);
         loop {
             let mut writer = self.lock()?;
@@ -74,6 +69,13 @@ impl Store {
             position += usize::from(written.is_some());
             self.swap(after);
         }
+    }
+
+    /// Merges what is left to merge, and removes the files that nothing needs any more.
+    pub(crate) fn merge_all(&self) -> Result<(), CommitError> {
+        let mut writer = self.lock()?;
+        while self.merge(&mut writer)?.segments_read > 0 {}
+        writer.forget_dropped(&self.env)
     }
 
     /// One step of merging, bounded by [`Merging::bytes`]. Says what it did.

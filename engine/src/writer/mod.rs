@@ -126,19 +126,6 @@ impl Store {
         Ok(committed)
     }
 
-    /// Merges what is left to merge, removes the files that nothing needs any more, and closes the store. Gives the
-    /// generation that it leaves. Dropping the store closes it too, and leaves all that to later commits.
-    ///
-    /// # Errors
-    /// [`CommitError`], of the merging alone: every commit that was acknowledged holds.
-    pub fn close(self) -> Result<u64, CommitError> {
-        let mut writer = self.lock()?;
-        while self.merge(&mut writer)?.segments_read > 0 {}
-        writer.forget_dropped(&self.env)?;
-        drop(writer);
-        Ok(self.snapshot().generation())
-    }
-
     /// Publishes projections that were made from the snapshot `made_from`.
     pub(crate) fn commit_projections(&self, made_from: &Snapshot, projected: &[Projected]) -> Result<(), CommitError> {
         let mut writer = self.lock()?;

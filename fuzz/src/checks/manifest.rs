@@ -70,6 +70,7 @@ fn settings(input: &mut Input<'_>) -> EdgeSettings {
         top_m: u32::from(input.short() % 1100),
         cap: u32::from(input.byte() % 3),
         nearest: u32::from(input.short() % 1100),
+        nearest_by: u32::from(input.byte() % 3),
         least: input.word(),
         shared_chunks: u32::from(input.short() % 1100),
         shared_top_m: u32::from(input.short() % 1100),

@@ -31,6 +31,7 @@ given again. With --memory, a build that does not fit takes longer, and its edge
 Examples:
   hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8
   hedgerow edges notes.hedgerow --signal content=0.40 --signal rare-entities=0.35 --signal titles=0.25 --weighted
+  hedgerow edges notes.hedgerow --percentile 0 --least 0.5 --nearest 32 --indexed
   hedgerow edges notes.hedgerow --memory 512M
   hedgerow edges notes.hedgerow --tiles 1/2 --to first.tiles
   hedgerow edges notes.hedgerow --merge first.tiles second.tiles")]
@@ -52,6 +53,9 @@ pub struct Args {
     /// Only pairs of which one is among so many nearest of the other are candidates [default: all pairs]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1024))]
     nearest: Option<u32>,
+    /// Find the nearest by walks through an index, which finds nearly all of them: pairs are compared only for a percentile above 0
+    #[arg(long, requires = "nearest")]
+    indexed: bool,
     /// Similarity that a pair must have at least, beside the threshold
     #[arg(long, value_name = "S", value_parser = least, allow_negative_numbers = true)]
     least: Option<f32>,
@@ -131,6 +135,7 @@ impl Args {
         EdgeRules {
             cap: if self.cap == CapName::Both { Cap::Both } else { Cap::Either },
             nearest: self.nearest,
+            indexed: self.indexed,
             least: self.least,
             shared: self.shared_entities.map(|_| Shared { chunks_max, top_m }),
             signals: self.signals.clone(),
@@ -164,6 +169,8 @@ pub struct RulesTold {
     pub cap: &'static str,
     /// How many of the nearest are candidates.
     pub nearest: Option<u32>,
+    /// Whether an index found them.
+    pub indexed: bool,
     /// The least similarity.
     pub least: Option<f32>,
     /// Chunks that may mention an entity that joins.
@@ -181,6 +188,7 @@ impl RulesTold {
             top_m: rules.top_m,
             cap: if rules.cap == Cap::Both { "both" } else { "either" },
             nearest: rules.nearest,
+            indexed: rules.indexed,
             least: rules.least,
             shared_chunks_max: rules.shared.map(|shared| shared.chunks_max),
             shared_top_m: rules.shared.map(|shared| shared.top_m),
@@ -405,7 +413,8 @@ fn threshold(kind: &OfKind, rules: &RulesTold) -> String {
 
 fn kept(kind: &OfKind, rules: &RulesTold) -> String {
     let ends = if rules.cap == "both" { "both chunks" } else { "either chunk" };
-    let near = rules.nearest.map_or_else(String::new, |nearest| format!(", of the {nearest} nearest"));
+    let by = if rules.indexed { " that an index found" } else { "" };
+    let near = rules.nearest.map_or_else(String::new, |nearest| format!(", of the {nearest} nearest{by}"));
     let least = rules.least.map_or_else(String::new, |least| format!(", at least {}", decimal(least, 4)));
     let shared = match rules.shared_chunks_max {
         Some(_) => format!("; {} of them only for shared entities", grouped(kind.shared)),

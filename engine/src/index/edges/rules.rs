@@ -34,6 +34,9 @@ pub struct EdgeRules {
     /// How many of the nearest chunks are candidates, 1 to 1,024; none for all. As far as either end's choice is enough
     /// and there are no signals, no more of them than `top_m` change anything.
     pub nearest: Option<u32>,
+    /// Whether the nearest are those that walks through an index find, which is made for it: nearly all of them. Then pairs are
+    /// compared for a percentile above 0 alone. There are no signals.
+    pub indexed: bool,
     /// The similarity that a pair must have at least; none for any.
     pub least: Option<f32>,
     /// Which entities join chunks whatever their similarity; none for no entity.
@@ -112,6 +115,7 @@ impl EdgeRules {
             top_m,
             cap: Cap::Either,
             nearest: None,
+            indexed: false,
             least: None,
             shared: None,
             signals: Vec::new(),
@@ -164,6 +168,9 @@ impl EdgeRules {
         {
             return Err(RulesError::Beyond { what, found, least, most });
         }
+        if self.indexed && (self.nearest.is_none() || !self.signals.is_empty()) {
+            return Err(RulesError::Indexed);
+        }
         match self.least {
             Some(least) if !least.is_finite() => Err(RulesError::NoNumber { found: least.to_string() }),
             _ => Ok(()),
@@ -188,6 +195,7 @@ impl EdgeRules {
             top_m: self.top_m,
             cap: u32::from(self.cap == Cap::Both),
             nearest: self.nearest.unwrap_or(0),
+            nearest_by: u32::from(self.indexed),
             least: self.least.map_or(0, image),
             shared_chunks: self.shared.map_or(0, |shared| shared.chunks_max),
             shared_top_m: self.shared.map_or(0, |shared| shared.top_m),
@@ -213,6 +221,7 @@ impl EdgeRules {
             top_m: settings.top_m,
             cap: if settings.cap == 0 { Cap::Either } else { Cap::Both },
             nearest: Some(settings.nearest).filter(|nearest| *nearest > 0),
+            indexed: settings.nearest_by != 0,
             least: Some(settings.least).filter(|least| *least > 0).map(score),
             shared: (shared_chunks > 0).then_some(Shared { chunks_max: shared_chunks, top_m: shared_top_m }),
             signals: settings.signals.iter().map(signal).collect(),

@@ -7,7 +7,7 @@ mod pass;
 use crate::distance::rows::Rows;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::composite::bins::Bins;
-use crate::index::edges::composite::partners::Partners;
+pub use crate::index::edges::composite::partners::Partners;
 use crate::index::edges::composite::pass::{Lines, Pass};
 use crate::index::edges::image::{image, score};
 use crate::index::edges::state::order_statistic;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use hedgerow::{ChunkSet, Found, QueryError, Recall, Snapshot, VectorSearch};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::command::bench::vectors::{Args, scan, truth};
@@ -47,7 +46,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { name: "exact", queries: 200, how: How::Alone(Recall::Exact) },
     Setting { name: "scan", queries: 50, how: How::Scan { on_all: false } },
     Setting { name: "scan-all", queries: 50, how: How::Scan { on_all: true } },
-    Setting { name: "batch", queries: 200, how: How::Batch },
+    Setting { name: "batch", queries: usize::MAX, how: How::Batch },
 ];
 
 const fn alone(name: &'static str, recall: Recall) -> Setting {
@@ -160,8 +159,8 @@ impl Asked<'_> {
 
     /// Asks all queries at once; the run that took the middle of the time.
     pub(super) fn together(&self) -> Result<Run, Failure> {
-        let search = |query: &Vec<f32>| self.ask(query, Recall::Exact);
-        self.repeated(|| Ok((Vec::new(), self.queries.par_iter().map(search).collect::<Result<_, _>>()?)))
+        let search = VectorSearch { recall: Recall::Exact, within: self.within.as_ref(), ..VectorSearch::new(COUNT) };
+        self.repeated(|| Ok((Vec::new(), self.snapshot.search_vectors_all(self.space, self.queries, &search)?)))
     }
 
     fn repeated(&self, run: impl Fn() -> Result<(Vec<f64>, Vec<Vec<Found>>), QueryError>) -> Result<Run, Failure> {

@@ -1,0 +1,56 @@
+//! Edges of one kind of pairs among the nearest that an index finds.
+
+use crate::distance::pair_dots;
+use crate::distance::rows::Rows;
+use crate::index::edges::{self, Population};
+use crate::project::composed::by_chunk;
+use crate::project::edges::{Chunks, Task, report};
+use crate::project::vectors::insertion_order;
+use crate::project::{Unmade, chunks_end};
+use crate::projection::{EdgesData, EdgesReserve};
+use hedgerow_format::edges::PairKind;
+
+impl Task<'_> {
+    /// Prunes the pairs of a kind among which a walk finds the nearest. Nothing is remembered by which these edges could follow
+    /// changes, as a graph that is grown anew gives the same for every history.
+    pub(super) fn indexed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Unmade> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let (placed, tables) = self.placed(kind, chunks)?;
+        let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
+        let (vectors, mut rows, mut dimensions) = (snapshot.vectors_of(space)?, Vec::new(), 0);
+        for chunk in &placed {
+            let row = vectors.of(*chunk)?.unwrap_or_default();
+            dimensions = row.len() / size_of::<f32>();
+            rows.push(row);
+        }
+        let rows = Rows::of_bytes(rows, dimensions);
+        let (pruning, order) = (rules.pruning(kind, pairs), insertion_order(snapshot, &placed)?);
+        let set = edges::indexed(&rows, &order, pruning, control)?;
+        let set = match rules.shared.zip(self.mentioned) {
+            Some((shared, mentioned)) => {
+                let weight = |row, other| {
+                    let mut similarities = Vec::new();
+                    pair_dots(&rows, &[[row, other]], &mut similarities);
+                    similarities.first().copied().unwrap_or_default()
+                };
+                let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
+                let mentions = (&mentioned.rare(&placed, shared), shared.top_m);
+                set.with_shared(&edges::shared(&weight, &places, pairs, mentions, control)?)
+            }
+            None => set,
+        };
+        let report = report(&set.report, kind, tables, pruning);
+        let (edges, origins) = by_chunk(&set, &placed);
+        Ok(EdgesData {
+            space: space.to_owned(),
+            settings: rules.settings(),
+            kind,
+            report,
+            edges,
+            origins,
+            thresholds: Vec::new(),
+            reserve: EdgesReserve::default(),
+            chunks_end: chunks_end(snapshot),
+        })
+    }
+}
