@@ -227,9 +227,6 @@ pub enum RulesError {
     /// Edges among what an index finds are to be computed in shares.
     #[error("edges among what an index finds are not computed in shares: build them at once, or compare all pairs")]
     Whole,
-    /// Edges of several signals are to be computed in shares.
-    #[error("edges of several signals are not computed in shares: build them at once, or without signals")]
-    Signals,
 }
 
 /// Why a query has no answer.
@@ -314,6 +311,9 @@ pub enum EdgeError {
         /// Why.
         source: TilesFault,
     },
+    /// All that can be shared was done.
+    #[error("no pass over the pairs is left to be shared: merge the shares that there are")]
+    NothingLeft,
     /// Shares don't make up the edges.
     #[error("{reason}: compute every share once, from the same documents and vectors and with the same settings")]
     NotJoined {

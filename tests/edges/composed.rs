@@ -5,10 +5,7 @@ use crate::edges::described::{Described, expected, other};
 use crate::edges::naive::Pairs;
 use crate::edges::{explain, stored};
 use crate::stores::{Numbers, Place, cases};
-use hedgerow::{
-    Batch, Cap, CommitError, EdgeError, EdgeRules, EdgeShare, Env, PairKind, QueryError, Quiet, RulesError, Shared,
-    Signal, SignalKind, Store,
-};
+use hedgerow::{Batch, Cap, EdgeError, EdgeRules, Env, PairKind, QueryError, Quiet, Shared, Signal, SignalKind, Store};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -173,23 +170,6 @@ fn weights_that_are_all_zero_are_refused() {
     let rules = EdgeRules { weighted: true, ..vectors_of("v") };
     let refused = store.build_edges("v", &rules, &Quiet).expect_err("no weight is left");
     assert!(refused.to_string().contains("weights"), "{refused}");
-}
-
-#[test]
-fn edges_by_signals_are_not_computed_in_shares() {
-    let place = Place::new();
-    let store = place.open();
-    let mut numbers = Numbers(3);
-    commit(&store, &[Described::random(0, &mut numbers), Described::random(1, &mut numbers)]);
-    let share = store.edge_share("v", &vectors_of("v"), EdgeShare { number: 1, of: 1 }, &Quiet).map(|_| ());
-    let joined = store.join_edges("v", &vectors_of("v"), &[], &Quiet).map(|_| ());
-    for refused in [share, joined] {
-        let source = match refused.expect_err("there are signals") {
-            EdgeError::Commit(CommitError::Rules { source, .. }) => source,
-            other => panic!("{other}"),
-        };
-        assert_eq!(source, RulesError::Signals);
-    }
 }
 
 #[test]

@@ -100,7 +100,8 @@ fn among_many_an_index_finds_nearly_all_the_same_for_every_history_and_number_of
     other.refresh(&Quiet).expect("the store is sound");
     let snapshot = other.snapshot();
     assert!(snapshot.edge_rules()["v"].indexed && snapshot.incomplete().is_empty());
-    let refused = other.edge_share("v", &rules(), EdgeShare { number: 1, of: 2 }, &Quiet).expect_err("it is refused");
+    let refused =
+        other.edge_share("v", &rules(), EdgeShare { number: 1, of: 2 }, &[], &Quiet).expect_err("it is refused");
     assert!(matches!(refused, EdgeError::Commit(CommitError::Rules { source: RulesError::Whole, .. })), "{refused}");
 }
 

@@ -2,8 +2,8 @@
 
 use crate::stores::Numbers;
 use hedgerow::{
-    Batch, CommitError, EdgeError, EdgeRules, EdgesBuilt, Env, FileName, Folder, Quiet, Snapshot, StagedChunk,
-    StagedDocument, StagedVector, Store,
+    Batch, CommitError, EdgeError, EdgeRules, EdgeShare, EdgesBuilt, Env, FileName, Folder, Quiet, Shared, Signal,
+    SignalKind, Snapshot, StagedChunk, StagedDocument, StagedVector, Store,
 };
 use hedgerow_durability::{Disk, Fault, FaultKind};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ fn store(disk: &Disk, memory: Option<u64>) -> Store {
 const ROWS: usize = 2600;
 const DIMENSIONS: usize = 65;
 
-fn fill(store: &Store) {
+fn fill(store: &Store, rows: usize) {
     let mut numbers = Numbers(23);
     let mut batch = Batch::default();
-    for row in 0..ROWS {
+    for row in 0..rows {
         let component = |_| f32::from(u8::try_from(numbers.below(200)).expect("it is below 200")) - 99.5;
         let mut components: Vec<f32> = (0..DIMENSIONS).map(component).collect();
         hedgerow::normalise(&mut components).expect("it has a direction");
@@ -60,7 +60,7 @@ fn needed(disk: &Disk) -> u64 {
 /// A disk with a store that has vectors.
 fn filled() -> Disk {
     let disk = Disk::default();
-    fill(&store(&disk, None));
+    fill(&store(&disk, None), ROWS);
     disk
 }
 
@@ -114,4 +114,51 @@ fn a_disk_that_is_full_while_edges_are_spilled_leaves_the_store_as_it_was() {
     drop(store(&disk, None));
     assert!(files(&disk).len() >= before.len());
     Snapshot::open_in(&disk).expect("the store is whole");
+}
+
+/// Few rows: every pair is compared by every signal.
+const ROWS_SIGNALLED: usize = 150;
+
+/// The memory that a build needs, as it says itself where a byte is too little; so much does, and less does not.
+fn least(disk: &Disk, build: impl Fn(&Store) -> Result<Vec<EdgesBuilt>, EdgeError>) -> u64 {
+    let refused = |memory| match build(&store(disk, Some(memory))) {
+        Err(EdgeError::Commit(CommitError::Memory { needed, allowed, .. })) if allowed == memory => needed,
+        other => panic!("{memory} bytes are too little: {other:?}"),
+    };
+    let needed = refused(1);
+    assert_eq!(refused(needed - 1), needed);
+    let expected = build(&store(disk, None)).expect("edges can be built");
+    let built = build(&store(disk, Some(needed))).expect("what is needed suffices");
+    let told =
+        |built: &[EdgesBuilt]| built.iter().map(|built| (built.report, built.thresholds.clone())).collect::<Vec<_>>();
+    assert_eq!(told(&built), told(&expected));
+    needed
+}
+
+#[test]
+fn builds_by_signals_for_shared_entities_and_of_shares_say_what_memory_they_need() {
+    let disk = Disk::default();
+    fill(&store(&disk, None), ROWS_SIGNALLED);
+    let signal = |what| Signal { what, percentile: 90_000, weight: 1 };
+    let signalled = |weighted| {
+        let signals = vec![signal(SignalKind::Content), signal(SignalKind::Words)];
+        EdgeRules { signals, weighted, ..rules() }
+    };
+    let build = |rules: EdgeRules| least(&disk, |store| store.build_edges("v", &rules, &Quiet));
+    let (agreeing, weighted) = (build(signalled(false)), build(signalled(true)));
+    let vectors = (ROWS_SIGNALLED * DIMENSIONS * 4) as u64;
+    assert!(agreeing > vectors && weighted > vectors);
+    // The more partners, the more memory.
+    assert!(build(EdgeRules { top_m: 100, ..signalled(true) }) > weighted);
+    let shared = |top_m| EdgeRules { shared: Some(Shared { chunks_max: 4, top_m }), ..rules() };
+    assert_eq!(build(shared(9)) - build(shared(1)), 8 * 24 * ROWS_SIGNALLED as u64);
+    for rules in [rules(), signalled(false), signalled(true)] {
+        let opened = store(&disk, None);
+        let share =
+            opened.edge_share("v", &rules, EdgeShare { number: 1, of: 1 }, &[], &Quiet).expect("it can be computed");
+        drop(opened);
+        let shares = [share];
+        let joined = least(&disk, |store| store.join_edges("v", &rules, &shares, &Quiet));
+        assert!(joined > shares[0].len() as u64);
+    }
 }

@@ -209,7 +209,9 @@ impl From<EdgeError> for Failure {
         match error {
             EdgeError::Query(error) => Failure::Query(error),
             EdgeError::Commit(error) => Failure::Commit(error),
-            EdgeError::Share { .. } | EdgeError::NotJoined { .. } => Failure::Usage(error.to_string()),
+            EdgeError::Share { .. } | EdgeError::NotJoined { .. } | EdgeError::NothingLeft => {
+                Failure::Usage(error.to_string())
+            }
             // The enum may grow; what it will say is a sentence already.
             other => Failure::Damaged(other.to_string()),
         }

@@ -1,8 +1,9 @@
 //! Edges of one kind of pairs by several signals.
 
 use crate::index::control::Cancelled;
-use crate::index::edges::composite::{Combination, Composition, Voice};
-use crate::index::edges::{self, EdgeSet, Population, Signal};
+use crate::index::edges::composite::{Combination, Composition, Course, Voice};
+use crate::index::edges::{self, EdgeSet, EdgeShare, Part, Population, Pruning, Signal};
+use crate::index::signals::Signal as Similar;
 use crate::project::edges::{Chunks, Task, key_ranks, report};
 use crate::project::{Unmade, chunks_end};
 use crate::projection::{EdgeLists, EdgesData, EdgesReserve};
@@ -15,30 +16,17 @@ impl Task<'_> {
     /// follow changes.
     pub(super) fn composed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Unmade> {
         let Self { snapshot, space, rules, control, .. } = *self;
-        let (placed, tables) = self.placed(kind, chunks)?;
-        let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
-        let mentions =
-            |chunk| Ok(self.mentioned.map_or_else(Vec::new, |mentioned| mentioned.of(chunk).collect::<Vec<u32>>()));
-        let step = || if control.cancelled() { Err(Unmade::from(Cancelled)) } else { Ok(()) };
-        let source = Signals { snapshot, space, mentions: &mentions, step: &step };
-        let taking_part: Vec<&Signal> = rules.signals.iter().filter(|signal| signal.what.takes_part(kind)).collect();
-        let signals = taking_part.iter().map(|signal| source.of(&signal.what, &placed));
-        let signals = signals.collect::<Result<Vec<_>, Unmade>>()?;
-        let mut voices = Vec::with_capacity(signals.len());
-        for (signal, rule) in signals.iter().zip(taking_part) {
-            let (percentile, weight) = (rule.percentile, f64::from(rule.weight));
-            voices.push(Voice { signal: signal.as_ref(), percentile, weight });
-        }
-        let combination = if rules.weighted { Combination::Weighted } else { Combination::Agree };
-        let composition = Composition::new(&voices, combination);
-        let pruning = rules.pruning(kind, pairs);
-        let composite = composition.edges(placed.len(), pruning, control)?;
+        let sources = self.sources(kind, chunks)?;
+        let Sources { placed, tables, pruning, .. } = &sources;
+        let voices = sources.voices();
+        let composition = self.composition(&voices);
+        let composite = composition.edges(placed.len(), *pruning, self.course(None))?;
         let set = match rules.shared.zip(self.mentioned) {
             Some((shared, mentioned)) => {
                 let weight = |row, other| composition.weight(row, other);
                 let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
-                let mentions = (&mentioned.rare(&placed, shared), shared.top_m);
-                composite.edges.with_shared(&edges::shared(&weight, &places, pairs, mentions, control)?)
+                let mentions = (&mentioned.rare(placed, shared), shared.top_m);
+                composite.edges.with_shared(&edges::shared(&weight, &places, pruning.pairs, mentions, control)?)
             }
             None => composite.edges,
         };
@@ -46,8 +34,8 @@ impl Task<'_> {
         let threshold =
             |signal: &Signal| if signal.what.takes_part(kind) { found.next().unwrap_or_default() } else { 0.0 };
         let thresholds = rules.signals.iter().map(threshold).collect();
-        let report = report(&set.report, kind, tables, pruning);
-        let (edges, origins) = by_chunk(&set, &placed);
+        let report = report(&set.report, kind, *tables, *pruning);
+        let (edges, origins) = by_chunk(&set, placed);
         Ok(EdgesData {
             space: space.to_owned(),
             settings: rules.settings(),
@@ -61,6 +49,43 @@ impl Task<'_> {
         })
     }
 
+    /// What a share of the first pass over the pairs of a kind that was not done before saw; nothing where all were done.
+    pub(super) fn composed_share(
+        &self,
+        kind: PairKind,
+        chunks: &Chunks,
+        share: EdgeShare,
+    ) -> Result<Vec<Part>, Unmade> {
+        let sources = self.sources(kind, chunks)?;
+        let voices = sources.voices();
+        let rows = sources.placed.len();
+        Ok(self.composition(&voices).share(rows, sources.pruning, self.course(Some(share)))?)
+    }
+
+    fn composition<'v>(&self, voices: &'v [Voice<'v>]) -> Composition<'v> {
+        Composition::new(voices, if self.rules.weighted { Combination::Weighted } else { Combination::Agree })
+    }
+
+    fn course(&self, share: Option<EdgeShare>) -> Course<'_> {
+        let Self { unfinished, memory, control, .. } = *self;
+        Course { unfinished, share, memory, control }
+    }
+
+    /// Reads what the signals are about that take part in a kind.
+    fn sources(&self, kind: PairKind, chunks: &Chunks) -> Result<Sources<'_>, Unmade> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let (placed, tables) = self.placed(kind, chunks)?;
+        let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
+        let mentions =
+            |chunk| Ok(self.mentioned.map_or_else(Vec::new, |mentioned| mentioned.of(chunk).collect::<Vec<u32>>()));
+        let step = || if control.cancelled() { Err(Unmade::from(Cancelled)) } else { Ok(()) };
+        let source = Signals { snapshot, space, mentions: &mentions, step: &step };
+        let rules_of: Vec<&Signal> = rules.signals.iter().filter(|signal| signal.what.takes_part(kind)).collect();
+        let signals = rules_of.iter().map(|signal| source.of(&signal.what, &placed));
+        let signals = signals.collect::<Result<Vec<_>, Unmade>>()?;
+        Ok(Sources { placed, tables, pruning: rules.pruning(kind, pairs), signals, rules_of })
+    }
+
     /// The chunks of a kind in the order of their keys, tables first where they are joined with others; and how many are tables.
     pub(super) fn placed(&self, kind: PairKind, chunks: &Chunks) -> Result<(Vec<ChunkId>, usize), Unmade> {
         let mut placed = chunks.of(kind);
@@ -71,6 +96,29 @@ impl Task<'_> {
         ranked.sort_unstable();
         placed = ranked.into_iter().map(|(_, chunk)| chunk).collect();
         Ok((placed, tables))
+    }
+}
+
+/// What edges of a kind are made of.
+struct Sources<'s> {
+    /// The chunks of the rows.
+    placed: Vec<ChunkId>,
+    /// How many of them are tables.
+    tables: usize,
+    pruning: Pruning,
+    signals: Vec<Box<dyn Similar>>,
+    /// What the rules say of each.
+    rules_of: Vec<&'s Signal>,
+}
+
+impl Sources<'_> {
+    fn voices(&self) -> Vec<Voice<'_>> {
+        let mut voices = Vec::with_capacity(self.signals.len());
+        for (signal, rule) in self.signals.iter().zip(&self.rules_of) {
+            let (percentile, weight) = (rule.percentile, f64::from(rule.weight));
+            voices.push(Voice { signal: signal.as_ref(), percentile, weight });
+        }
+        voices
     }
 }
 

@@ -5,8 +5,8 @@ use crate::distance::rows::Rows;
 use crate::error::{CommitError, Damage};
 use crate::index::control::Control;
 use crate::index::edges::{
-    self, Building, Built, EdgeMemory, EdgeReport, EdgeRules, EdgeSet, Former, Identity, Last, Memory, Population,
-    Pruning, Reserve, Similarities, Unfinished,
+    self, Building, Built, EdgeMemory, EdgeReport, EdgeRules, EdgeSet, EdgeShare, Former, Identity, Last, Memory, Part,
+    Population, Pruning, Reserve, Similarities, Stopped, Unfinished,
 };
 use crate::project::mentions::Mentioned;
 use crate::project::{Unmade, check, chunks_end};
@@ -48,10 +48,11 @@ impl<'t> Task<'t> {
             let mut made: Vec<Made> = Vec::new();
             for kind in &kinds {
                 let taken = made.iter().map(|(data, _)| bytes_of(data)).sum();
-                let task = Task { memory: Memory { taken, ..self.memory }, ..*self };
+                let task = Task { memory: self.memory.less(taken).less(self.mentioned_bytes()), ..*self };
                 // What is noted for the next kind is needed no more.
                 let last = Last(self.unfinished);
-                let task = if made.len() + 1 == kinds.len() { Task { unfinished: &last, ..task } } else { task };
+                let is_last = made.len() + 1 == kinds.len() && self.rules.signals.is_empty();
+                let task = if is_last { Task { unfinished: &last, ..task } } else { task };
                 made.push(task.of_kind(*kind, &chunks)?);
             }
             Ok(made)
@@ -59,24 +60,37 @@ impl<'t> Task<'t> {
         all().map_err(|fault: Unmade| self.told(fault))
     }
 
-    /// Compares a share of the pairs: of every so many blocks one.
-    pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<u8>, CommitError> {
+    /// Compares a share of the pairs: of every so many blocks one. Where there are signals, of the first pass that was not done
+    /// before; nothing is told where all were.
+    pub(super) fn tiles(&self, share: EdgeShare) -> Result<Vec<Part>, CommitError> {
         check(self.space, self.rules)?;
         let all = || {
             let chunks = Chunks::in_space(self.snapshot, self.space)?;
-            let mut bytes = Vec::new();
+            let mut parts = Vec::new();
             for kind in chunks.kinds() {
-                let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, &chunks)?;
-                let memory = Memory { taken: bytes.len() as u64, ..self.memory };
-                let building = Building::of_share(&vectors.rows, &ranks, pruning, &identity, memory)?;
-                let mut work = building.resumed(self.unfinished)?;
-                let wanted = |block: usize| block as u64 % u64::from(share.of) + 1 == u64::from(share.number);
-                building.run(&mut work, wanted, self.unfinished, self.control)?;
-                work.part.write(&mut bytes);
+                let taken = parts.iter().map(Part::bytes).sum();
+                let task = Task { memory: self.memory.less(taken).less(self.mentioned_bytes()), ..*self };
+                if self.rules.signals.is_empty() {
+                    parts.push(task.tiles_of(kind, &chunks, share)?);
+                } else {
+                    parts.extend(task.composed_share(kind, &chunks, share)?);
+                }
             }
-            Ok(bytes)
+            Ok(parts)
         };
         all().map_err(|fault: Unmade| self.told(fault))
+    }
+
+    fn tiles_of(&self, kind: PairKind, chunks: &Chunks, share: EdgeShare) -> Result<Part, Unmade> {
+        let Gathered { vectors, ranks, pruning, identity, .. } = self.gather(kind, chunks)?;
+        let building = Building::of_share(&vectors.rows, &ranks, pruning, &identity, self.memory)?;
+        let mut work = building.begin().map_err(Stopped::from)?;
+        building.run(&mut work, |block| share.has(block), self.unfinished, self.control)?;
+        Ok(work.part)
+    }
+
+    fn mentioned_bytes(&self) -> u64 {
+        self.mentioned.map_or(0, |mentioned| mentioned.bytes(self.rules.shared))
     }
 
     fn told(&self, fault: Unmade) -> CommitError {
@@ -150,15 +164,6 @@ impl<'t> Task<'t> {
         };
         Ok((data, told))
     }
-}
-
-/// One of several shares of the pairs, counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EdgeShare {
-    /// Which.
-    pub number: u32,
-    /// Of how many.
-    pub of: u32,
 }
 
 /// What the edges of a kind are made of.

@@ -10,22 +10,30 @@ use crate::project::{Unmade, chunks_end};
 use crate::projection::{EdgesData, EdgesReserve};
 use hedgerow_format::edges::PairKind;
 
+/// Bytes of memory for each row beside its codes and its partners.
+const ROW_BYTES: u64 = 300;
+
 impl Task<'_> {
     /// Prunes the pairs of a kind among which a walk finds the nearest. Nothing is remembered by which these edges could follow
     /// changes, as a graph that is grown anew gives the same for every history.
     pub(super) fn indexed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Unmade> {
-        let Self { snapshot, space, rules, control, .. } = *self;
+        let Self { snapshot, space, rules, memory, control, .. } = *self;
         let (placed, tables) = self.placed(kind, chunks)?;
         let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
+        let bytes = u64::from(rules.nearest.unwrap_or_default()) * 12 + u64::from(rules.top_m) * 16 + ROW_BYTES;
         let (vectors, mut rows, mut dimensions) = (snapshot.vectors_of(space)?, Vec::new(), 0);
         for chunk in &placed {
             let row = vectors.of(*chunk)?.unwrap_or_default();
             dimensions = row.len() / size_of::<f32>();
             rows.push(row);
         }
+        let needed = memory.taken + rows.len() as u64 * (bytes + dimensions as u64);
+        if memory.bytes.is_some_and(|allowed| needed > allowed) {
+            return Err(Unmade::Memory { needed });
+        }
         let rows = Rows::of_bytes(rows, dimensions);
         let (pruning, order) = (rules.pruning(kind, pairs), insertion_order(snapshot, &placed)?);
-        let set = edges::indexed(&rows, &order, pruning, control)?;
+        let set = edges::indexed(&rows, &order, pruning, memory, control)?;
         let set = match rules.shared.zip(self.mentioned) {
             Some((shared, mentioned)) => {
                 let weight = |row, other| {

@@ -39,6 +39,15 @@ impl Mentioned {
         Ok(Self { pairs, counts, chunks: snapshot.statistics()?.chunks })
     }
 
+    /// Bytes of memory that it takes, and those that edges for shared entities take beside it: the rare ones of each row and the rows
+    /// of each, and the partners that rows choose.
+    pub(super) fn bytes(&self, shared: Option<Shared>) -> u64 {
+        let (mentions, entities) = (self.pairs.len() as u64, self.counts.len() as u64);
+        let chosen = |shared: Shared| u64::from(shared.top_m) * 24;
+        let beside = shared.map_or(0, |shared| mentions * 16 + entities * 32 + self.chunks * (24 + chosen(shared)));
+        mentions * 8 + entities * 4 + beside
+    }
+
     /// The slots of the entities in a chunk, ascending.
     pub(super) fn of(&self, chunk: ChunkId) -> impl Iterator<Item = u32> {
         let start = self.pairs.partition_point(|pair| pair.0 < chunk.0);

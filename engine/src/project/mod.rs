@@ -11,6 +11,7 @@ mod vectors;
 
 use crate::error::{CommitError, Damage, EdgeError, QueryError, StorageError};
 use crate::index::control::{Cancelled, Control, Quiet};
+pub use crate::index::edges::EdgeShare;
 use crate::index::edges::{
     BYTES_USUAL, EdgeMemory, EdgeRules, Forgotten, SignalKind, Similarities, Stopped, Unfinished,
 };
@@ -18,7 +19,6 @@ use crate::model::Embed;
 use crate::planted::{Planted, planted};
 use crate::project::communities::Wanted;
 pub use crate::project::communities::{CommunitiesBuilt, Extractive, JoinedDumped, JoinedPart};
-pub use crate::project::edges::EdgeShare;
 use crate::project::edges::Task;
 use crate::project::mentions::Mentioned;
 pub use crate::project::tiles::UnfinishedEdges;
@@ -182,7 +182,7 @@ impl Store {
     /// [`Env::edge_memory`](crate::Env) says, apart from maps of the store's files: up to n · (3 · dimensions + 24 · `top_m`) bytes;
     /// with less, codes of vectors are made again and again, and partners of chunks are put into a file in the store's folder
     /// while it runs. Where there are signals, computes each for all pairs, once or twice, and
-    /// holds what they are about, such as the words of all chunks.
+    /// holds what they are about, such as the words of all chunks: these are read before it is known how much memory is needed.
     ///
     /// # Errors
     /// [`QueryError::UnknownSpace`] where no chunk has a vector in the space, or in that of a signal; [`CommitError`], and
@@ -199,8 +199,7 @@ impl Store {
     }
 
     /// Like [`Store::build_edges`], but goes on with a build that was cancelled or killed, if the vectors and the rules are
-    /// still the same. Edges of several signals are always built from the start, and so are those whose partners did not fit in
-    /// memory.
+    /// still the same. Those whose partners did not fit in memory are always built from the start.
     ///
     /// # Errors
     /// Those of [`Store::build_edges`].
@@ -229,7 +228,7 @@ impl Store {
         let mentioned = mentioned(&snapshot, links.as_deref(), std::iter::once(rules))?;
         let mentioned = mentioned.as_ref();
         let scratch = self.scratch(&snapshot);
-        let memory = scratch.memory();
+        let memory = scratch.memory().less(unfinished.bytes());
         let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, memory, control };
         let (mut kinds, mut built) = (Vec::new(), Vec::new());
         for (data, told) in task.build()? {

@@ -2,9 +2,9 @@
 
 use crate::error::{CommitError, EdgeError, RulesError, TilesFault};
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::{EdgeRules, Forgotten, Identity, Part, Unfinished};
+use crate::index::edges::{EdgeRules, EdgeShare, Forgotten, Identity, Part, Unfinished};
 use crate::project::edges::Task;
-use crate::project::{EdgeShare, EdgesBuilt, has_space};
+use crate::project::{EdgesBuilt, check_signals, has_space, mentioned};
 use crate::writer::Store;
 use std::sync::Mutex;
 
@@ -13,34 +13,58 @@ impl Store {
     /// (`top_m` + 16) bytes a vector. The shares of all numbers, computed from stores that hold the same documents and vectors,
     /// are joined by [`Store::join_edges`].
     ///
+    /// Where there are signals, pairs are compared in several passes, of which each follows from those before. `before` holds the
+    /// shares of all passes that were done, and a share is one of the next pass; without any, of the first. Who joins the shares
+    /// does whatever is left, so that none but the first has to be shared.
+    ///
     /// # Errors
-    /// [`EdgeError`]; [`EdgeError::Share`] where there is no share of this number; [`RulesError::Signals`] where the rules have
-    /// signals.
+    /// [`EdgeError`]; [`EdgeError::Share`] where there is no share of this number, [`EdgeError::Part`] and
+    /// [`EdgeError::NotJoined`] as of [`Store::join_edges`], [`EdgeError::NothingLeft`] where no pass is left to be shared.
     pub fn edge_share(
         &self,
         space: &str,
         rules: &EdgeRules,
         share: EdgeShare,
+        before: &[Vec<u8>],
         control: &dyn Control,
     ) -> Result<Vec<u8>, EdgeError> {
         if share.number == 0 || share.number > share.of {
             return Err(EdgeError::Share { number: share.number, of: share.of });
         }
-        has_shares(space, rules)?;
+        if rules.signals.is_empty() && !before.is_empty() {
+            return Err(EdgeError::NothingLeft);
+        }
+        let joined = if before.is_empty() { None } else { Some(Joined::of(before)?) };
         let snapshot = self.snapshot();
+        check_signals(&snapshot, space, rules)?;
+        has_shares(space, rules)?;
         has_space(&snapshot, space)?;
-        let scratch = self.scratch(&snapshot);
-        let (unfinished, memory) = (&Forgotten, scratch.memory());
-        let task =
-            Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned: None, memory, control };
-        Ok(task.tiles(share)?)
+        let links = if rules.reads_mentions() { self.links_behind(&snapshot, control)? } else { None };
+        let mentioned = mentioned(&snapshot, links.as_deref(), std::iter::once(rules))?;
+        let (mentioned, scratch) = (mentioned.as_ref(), self.scratch(&snapshot));
+        let unfinished: &dyn Unfinished = joined.as_ref().map_or(&Forgotten, |joined| joined);
+        let memory = scratch.memory().less(unfinished.bytes());
+        let task = Task { snapshot: &snapshot, space, rules, follow: false, unfinished, mentioned, memory, control };
+        let parts = match (task.tiles(share), joined.and_then(Joined::fault)) {
+            (_, Some(reason)) => return Err(EdgeError::NotJoined { reason }),
+            (parts, None) => parts?,
+        };
+        if parts.is_empty() {
+            return Err(EdgeError::NothingLeft);
+        }
+        let mut bytes = Vec::new();
+        for part in &parts {
+            part.write(&mut bytes);
+        }
+        Ok(bytes)
     }
 
-    /// Builds the edges that [`Store::build_edges`] would build, from the shares of all numbers.
+    /// Builds the edges that [`Store::build_edges`] would build, from the shares of all numbers; where there are signals, of one
+    /// pass after the other, and compares what is left.
     ///
     /// # Errors
     /// [`EdgeError`]; [`EdgeError::Part`] where a share can't be read, [`EdgeError::NotJoined`] where shares are not of these
-    /// vectors and rules, one is missing, or one is there twice; [`RulesError::Signals`] where the rules have signals.
+    /// vectors and rules, one is missing, or one is there twice.
     pub fn join_edges(
         &self,
         space: &str,
@@ -48,12 +72,13 @@ impl Store {
         shares: &[Vec<u8>],
         control: &dyn Control,
     ) -> Result<Vec<EdgesBuilt>, EdgeError> {
+        check_signals(&self.snapshot(), space, rules)?;
         has_shares(space, rules)?;
         let joined = Joined::of(shares)?;
         let built = self.build_kinds(space, rules, &joined, control);
-        match joined.fault.into_inner() {
-            Ok(Some(reason)) => Err(EdgeError::NotJoined { reason }),
-            _ => built,
+        match joined.fault() {
+            Some(reason) => Err(EdgeError::NotJoined { reason }),
+            None => built,
         }
     }
 }
@@ -63,15 +88,14 @@ fn has_shares(space: &str, rules: &EdgeRules) -> Result<(), CommitError> {
     if rules.indexed {
         return Err(CommitError::Rules { space: space.to_owned(), source: RulesError::Whole });
     }
-    if rules.signals.is_empty() {
-        return Ok(());
-    }
-    Err(CommitError::Rules { space: space.to_owned(), source: RulesError::Signals })
+    Ok(())
 }
 
 /// The parts of all shares, each joined with those of its build.
 struct Joined {
     parts: Vec<Part>,
+    /// Bytes of the shares, which the caller holds.
+    shares: u64,
     /// Why what is there does not do.
     fault: Mutex<Option<&'static str>>,
 }
@@ -91,7 +115,13 @@ impl Joined {
                 }
             }
         }
-        Ok(Self { parts, fault: Mutex::new(None) })
+        let held = shares.iter().map(|share| share.len() as u64).sum();
+        Ok(Self { parts, shares: held, fault: Mutex::new(None) })
+    }
+
+    /// Why what is there did not do.
+    fn fault(self) -> Option<&'static str> {
+        self.fault.into_inner().ok().flatten()
     }
 
     fn lacking(&self, reason: &'static str) -> Result<Option<Part>, Cancelled> {
@@ -109,6 +139,15 @@ impl Unfinished for Joined {
             Some(_) => self.lacking("a share is missing"),
             None => self.lacking("the shares were computed from other vectors, other documents or with other settings"),
         }
+    }
+
+    fn later(&self, identity: &Identity) -> Result<Option<Part>, Cancelled> {
+        if self.parts.iter().any(|part| part.identity == *identity) { self.last(identity) } else { Ok(None) }
+    }
+
+    fn bytes(&self) -> u64 {
+        // Parts are gone on with as copies.
+        self.shares + self.parts.iter().map(Part::bytes).sum::<u64>() * 2
     }
 
     fn keep(&self, _: &Part) {}

@@ -153,7 +153,7 @@ pub struct Env {
     /// How segments are merged after commits.
     pub merging: Merging,
     /// Bytes of memory that similarity edges may take while they are made, apart from maps of files; none for 2 GiB, or more
-    /// where that does not do. With less a build takes longer, and its edges are the same. Edges of signals take what they take.
+    /// where that does not do. With less a build takes longer, and its edges are the same; builds by signals need what they say.
     pub edge_memory: Option<u64>,
     /// Vectors from which on a space has an index; one with fewer is compared as a whole.
     pub index_from: u64,

@@ -47,7 +47,8 @@ fn store() -> (Store, Env) {
 pub fn seeds() -> Vec<Vec<u8>> {
     let (store, _) = store();
     let share = |of: u32| {
-        let share = store.edge_share("v", &rules(), EdgeShare { number: 1, of }, &Quiet).expect("it can be computed");
+        let share =
+            store.edge_share("v", &rules(), EdgeShare { number: 1, of }, &[], &Quiet).expect("it can be computed");
         share[..share.len() - HASH].to_vec()
     };
     vec![share(1), share(2)]

@@ -26,7 +26,9 @@ All pairs of chunks are compared. There are three kinds of them: document-docume
 and table-document. A pair becomes an edge if it reaches the percentile of all pairs of its kind and is among the top m \
 of either chunk, or of both, counted for each kind apart; shared entities join chunks beside that. Signals take the place of \
 the vectors: a pair reaches the threshold of every one, or, with --weighted, that of their weighted mean. `expand` and `show` follow them, and `ask` where they add what a passage lacks. `ingest`, `import` and `rm` keep the edges in step afterwards, with the same settings. A build that is interrupted goes on when the same command is \
-given again. With --memory, a build that does not fit takes longer, and its edges are the same. Machines that hold the same store can share a build: each computes shares, one merges them.
+given again. With --memory, a build that does not fit takes longer, and its edges are the same. Machines that hold the same store can share a build: each computes shares, one merges them. \
+With --signal a build has several passes over the pairs, each of which follows from the one before: give --tiles the files of all passes that are \
+done with --merge, and it computes a share of the next one. Sharing the first is enough: what is left is done by the machine that merges.
 
 Examples:
   hedgerow edges notes.hedgerow --percentile 99.5 --kind-percentile table-table=90 --top-m 8
@@ -34,7 +36,8 @@ Examples:
   hedgerow edges notes.hedgerow --percentile 0 --least 0.5 --nearest 32 --indexed
   hedgerow edges notes.hedgerow --memory 512M
   hedgerow edges notes.hedgerow --tiles 1/2 --to first.tiles
-  hedgerow edges notes.hedgerow --merge first.tiles second.tiles")]
+  hedgerow edges notes.hedgerow --merge first.tiles second.tiles
+  hedgerow edges notes.hedgerow --signal content --signal words --tiles 1/2 --merge first.tiles second.tiles --to third.tiles")]
 pub struct Args {
     /// Folder of the store
     pub store: PathBuf,

@@ -22,10 +22,21 @@ pub trait Unfinished: Sync {
     /// # Errors
     /// [`Cancelled`] where nothing but what was kept may be used.
     fn last(&self, identity: &Identity) -> Result<Option<Part>, Cancelled>;
+    /// Likewise, of a step that follows from others, of which nothing may have been done.
+    ///
+    /// # Errors
+    /// As of [`Unfinished::last`].
+    fn later(&self, identity: &Identity) -> Result<Option<Part>, Cancelled> {
+        self.last(identity)
+    }
     /// Keeps a part instead of what was kept before of its build. What can't be kept is done anew.
     fn keep(&self, part: &Part);
     /// Notes a part that is done, so that it is kept with the next one.
     fn note(&self, _part: &Part) {}
+    /// Bytes of memory that what was kept takes while edges are built from it.
+    fn bytes(&self) -> u64 {
+        0
+    }
     /// Whether it keeps anything.
     fn keeps(&self) -> bool {
         true

@@ -5,9 +5,12 @@ use crate::distance::dots;
 use crate::distance::near::{CodeRows, Probe, encode_rows};
 use crate::distance::rows::Rows;
 use crate::index::control::{Cancelled, Control};
-use crate::index::edges::composite::Partners;
+use crate::index::edges::bracket::Bracket;
+use crate::index::edges::composite::{Partners, pairs as chosen_pairs, width};
 use crate::index::edges::image::image;
-use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Memory, Population, Pruning, build, number};
+use crate::index::edges::{
+    Cap, EdgeReport, EdgeSet, Forgotten, Memory, Part, Population, Pruning, Stopped, build, number,
+};
 use crate::index::vector::{DEGREE, Graph, Growth, Ranked, Until, Walk, grow};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -25,14 +28,20 @@ const TOGETHER: usize = 1024;
 /// n · (dimensions + 300 + 12 · nearest + 16 · `top_m`) bytes.
 ///
 /// # Errors
-/// [`Cancelled`].
-pub fn indexed(rows: &Rows<'_>, order: &[u32], rules: Pruning, control: &dyn Control) -> Result<EdgeSet, Cancelled> {
+/// [`Stopped`].
+pub fn indexed(
+    rows: &Rows<'_>,
+    order: &[u32],
+    rules: Pruning,
+    memory: Memory<'_>,
+    control: &dyn Control,
+) -> Result<EdgeSet, Stopped> {
     let (count, pairs) = (number(rows.count()), rules.pairs.count(rows.count()));
     let report = EdgeReport { rows: count, pairs, ..EdgeReport::default() };
     if pairs == 0 {
         return Ok(EdgeSet::of(std::iter::empty, report));
     }
-    let threshold = threshold(rows, rules, control)?;
+    let threshold = threshold(rows, rules, memory, control)?;
     let (codes, _) = encode_rows(rows, fitting(rows).coarse);
     let code_rows = CodeRows::new(&codes, rows.dimensions());
     let grown = grow(Growth { rows: code_rows, order, former: None }, control)?;
@@ -40,27 +49,31 @@ pub fn indexed(rows: &Rows<'_>, order: &[u32], rules: Pruning, control: &dyn Con
     let found = nearest(rows, &graph, rules, control)?;
     // No image is 0, as that of a row which chose fewer is.
     let floor = threshold.map_or(0, image).max(rules.least).max(1);
-    let chosen = Partners::new(count, rules.top_m);
-    let mut passed = 0;
+    let mut chosen = Part::new([0; 32], Bracket::between(0, 0), 0, rows.count(), width(count, rules.top_m));
+    let (partners, mut passed) = (Partners::of(&mut chosen), 0);
     for (row, other, image) in found.into_iter().filter(|pair| pair.2 >= floor) {
         passed += 1;
-        chosen.offer_both(row, other, image);
+        partners.offer_both(row, other, image);
     }
-    let chosen = chosen.pairs(rules.cap, floor);
+    drop(partners);
+    let chosen = chosen_pairs(&chosen, count, rules.cap, floor);
     let report = EdgeReport { threshold: Some(threshold.unwrap_or(-1.0)), passed, ..report };
     Ok(EdgeSet::of(|| chosen.iter().copied(), report))
 }
 
 /// The order statistic of all pairs at the percentile; none where that is the first.
-fn threshold(rows: &Rows<'_>, rules: Pruning, control: &dyn Control) -> Result<Option<f32>, Cancelled> {
+fn threshold(
+    rows: &Rows<'_>,
+    rules: Pruning,
+    memory: Memory<'_>,
+    control: &dyn Control,
+) -> Result<Option<f32>, Stopped> {
     if rules.percentile == 0 {
         return Ok(None);
     }
     let ranks: Vec<u32> = (0..number(rows.count())).collect();
     let alone = Pruning { top_m: 0, nearest: None, least: 0, cap: Cap::Either, apart: false, ..rules };
-    let built = build(rows, &ranks, alone, &[0; 32], &Forgotten, Memory::ALL, control);
-    // Nothing of it lies elsewhere.
-    Ok(built.map_err(|_| Cancelled)?.edges.report.threshold)
+    Ok(build(rows, &ranks, alone, &[0; 32], &Forgotten, memory, control)?.edges.report.threshold)
 }
 
 /// The pairs of which one is among the nearest of the other, as far as walks find them, ascending: the lower row, the higher one, the

@@ -4,6 +4,7 @@ use crate::error::StorageError;
 use crate::index::control::Cancelled;
 use crate::index::edges::scan::BLOCK_ROWS;
 use rayon::prelude::*;
+#[cfg(test)]
 use std::io;
 
 /// Why edges were not built.
@@ -55,8 +56,10 @@ pub trait Room: Send + Sync {
 }
 
 /// For builds that have all the memory that they need.
+#[cfg(test)]
 pub struct Nowhere;
 
+#[cfg(test)]
 impl Outside for Nowhere {
     fn room(&self, _: u64) -> Result<Box<dyn Room>, StorageError> {
         let source = io::ErrorKind::Unsupported.into();

@@ -31,7 +31,7 @@ pub use building::{Building, Forgotten, Last, Outcome, Unfinished};
 pub use image::image;
 pub use indexed::indexed;
 pub use lists::{Outside, Room, Stopped};
-pub use part::{Identity, Part};
+pub use part::{EdgeShare, Identity, Part};
 pub use plan::{BYTES_USUAL, EdgeMemory, Memory, Plan, Shape};
 pub use rules::{Cap, EdgeRules, Shared, Signal, SignalKind};
 pub use set::{EdgeReport, EdgeSet};

@@ -61,22 +61,6 @@ impl<'c> Choices<'c> {
         Self { width, blocks, worst, room: None }
     }
 
-    /// No partner yet, of so many rows.
-    pub fn none(rows: usize, width: usize) -> Self {
-        let rows = if width == 0 { 0 } else { rows };
-        let block = |start: usize| Mutex::new(Slots::Own(vec![0; (rows - start).min(BLOCK_ROWS) * width]));
-        let blocks = (0..rows).step_by(BLOCK_ROWS).map(block).collect();
-        Self { width, blocks, worst: (0..rows).map(|_| AtomicU32::new(0)).collect(), room: None }
-    }
-
-    /// For each row in turn its choices, worst first.
-    pub fn into_entries(self) -> Vec<u64> {
-        self.blocks
-            .into_iter()
-            .flat_map(|block| block.into_inner().map(|slots| slots.to_vec()).unwrap_or_default())
-            .collect()
-    }
-
     /// Likewise, those of lists, wherever they lie.
     ///
     /// # Errors

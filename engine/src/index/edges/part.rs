@@ -23,6 +23,22 @@ pub struct Part {
     pub entries: Vec<u64>,
 }
 
+/// One of several shares of the pairs, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeShare {
+    /// Which.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+impl EdgeShare {
+    /// Whether a block of pairs is in it: of every so many blocks one.
+    pub(crate) fn has(self, block: usize) -> bool {
+        block as u64 % u64::from(self.of.max(1)) + 1 == u64::from(self.number)
+    }
+}
+
 /// Tells builds from each other.
 pub type Identity = [u8; 32];
 
@@ -72,6 +88,11 @@ impl Part {
             }
         }
         true
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        (self.entries.len() * 8 + self.tally.counts.len() * 8 + self.done.len()) as u64
     }
 
     /// Writes the part behind others.

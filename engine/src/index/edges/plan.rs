@@ -2,7 +2,9 @@
 
 use crate::distance::codes::{CODED_BYTES, Keeping};
 use crate::index::edges::Pruning;
-use crate::index::edges::lists::{Nowhere, Outside, Stopped};
+#[cfg(test)]
+use crate::index::edges::lists::Nowhere;
+use crate::index::edges::lists::{Outside, Stopped};
 use crate::index::edges::scan::{BLOCK_ROWS, LEFT_ROWS, STRIPE};
 use crate::index::edges::settle::EXTRA;
 use crate::index::edges::state::width;
@@ -20,7 +22,22 @@ pub struct Memory<'m> {
 
 impl Memory<'_> {
     /// All that is needed.
+    #[cfg(test)]
     pub const ALL: Memory<'static> = Memory { bytes: Some(u64::MAX), taken: 0, outside: &Nowhere };
+
+    /// What is left when more is taken.
+    pub fn less(self, bytes: u64) -> Self {
+        Self { taken: self.taken.saturating_add(bytes), ..self }
+    }
+
+    /// Whether there is so much.
+    ///
+    /// # Errors
+    /// [`Stopped::Memory`] where there is not.
+    pub fn bears(self, bytes: u64) -> Result<(), Stopped> {
+        let needed = self.taken.saturating_add(bytes);
+        if self.bytes.is_some_and(|most| most < needed) { Err(Stopped::Memory { needed }) } else { Ok(()) }
+    }
 }
 
 /// Bytes that a build takes at most, unless it is told otherwise or can't do with less: 2 GiB.
@@ -69,7 +86,7 @@ pub struct Shape {
 }
 
 /// What the program takes without any edges, and what is the same for every build.
-const PROGRAM: u64 = 24 << 20;
+pub const PROGRAM: u64 = 24 << 20;
 
 /// What a thread takes: counts of similarities, and what it has in hand.
 const THREAD: u64 = 5 << 20;
@@ -98,14 +115,10 @@ impl Plan {
     /// [`Stopped::Memory`] where even the smallest takes more.
     pub fn new(shape: Shape, memory: Memory<'_>) -> Result<Self, Stopped> {
         let threads = rayon::current_num_threads();
-        // What costs least comes first.
-        let ways = [(Keeping::All, false), (Keeping::All, true), (Keeping::None, false), (Keeping::None, true)];
-        let ways = ways.into_iter().filter(|(_, away)| shape.spills || !away);
-        let least = ways.clone().map(|(keeping, away)| shape.bytes(keeping, away, 1, threads)).min();
-        let least = least.unwrap_or(u64::MAX).saturating_add(memory.taken);
+        let least = shape.least().saturating_add(memory.taken);
         let bytes = memory.bytes.unwrap_or_else(|| BYTES_USUAL.max(least));
         let free = bytes.saturating_sub(memory.taken);
-        for (keeping, away) in ways {
+        for (keeping, away) in shape.ways() {
             let needs = |stripe: u64| shape.bytes(keeping, away, stripe, threads);
             let most = if keeping == Keeping::All { STRIPE as u64 } else { STRIPES_MAX };
             if let Some(stripe) = (1..=most).rev().find(|stripe| needs(*stripe) <= free) {
@@ -117,6 +130,18 @@ impl Plan {
 }
 
 impl Shape {
+    /// The ways to build, what costs least first.
+    fn ways(self) -> impl Iterator<Item = (Keeping, bool)> {
+        let ways = [(Keeping::All, false), (Keeping::All, true), (Keeping::None, false), (Keeping::None, true)];
+        ways.into_iter().filter(move |(_, away)| self.spills || !away)
+    }
+
+    /// Bytes without which nothing is built.
+    pub fn least(self) -> u64 {
+        let threads = rayon::current_num_threads();
+        self.ways().map(|(keeping, away)| self.bytes(keeping, away, 1, threads)).min().unwrap_or(u64::MAX)
+    }
+
     /// Bytes at the step that takes most.
     fn bytes(self, keeping: Keeping, away: bool, stripe: u64, threads: usize) -> u64 {
         let (rows, threads) = (self.rows as u64, threads as u64);

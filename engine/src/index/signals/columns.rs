@@ -1,6 +1,6 @@
 //! The similarity of tables: the mean of their three best pairs of columns, by the words of these.
 
-use crate::index::signals::{Scratch, Sets, SetsBuilder, Signal, known, number, real, rounded};
+use crate::index::signals::{Scratch, Sets, SetsBuilder, Signal, hash_all, known, number, real, rounded};
 use std::ops::Range;
 
 /// Columns of a table that count; those behind them don't.
@@ -152,6 +152,16 @@ impl Signal for Columns {
 
     fn is_sparse(&self) -> bool {
         true
+    }
+
+    fn bytes(&self) -> u64 {
+        self.words.bytes() + self.holders.bytes() + (self.starts.len() + self.rows.len()) as u64 * 4
+    }
+
+    fn identify(&self, hash: &mut blake3::Hasher) {
+        hash.update(b"columns");
+        self.words.identify(hash);
+        hash_all(hash, self.starts.iter().map(|start| start.to_le_bytes()));
     }
 }
 

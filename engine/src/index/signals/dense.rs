@@ -2,7 +2,7 @@
 
 use crate::distance::rows::Rows;
 use crate::distance::{dot, dots};
-use crate::index::signals::{Scratch, Signal};
+use crate::index::signals::{Scratch, Signal, hash_all};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -56,6 +56,15 @@ impl Signal for Dense<'_> {
 
     fn is_sparse(&self) -> bool {
         false
+    }
+
+    fn bytes(&self) -> u64 {
+        self.matrix.len() as u64 * 4
+    }
+
+    fn identify(&self, hash: &mut blake3::Hasher) {
+        hash.update(b"vectors").update(&(self.dimensions as u64).to_le_bytes());
+        hash_all(hash, self.matrix.iter().map(|component| component.to_le_bytes()));
     }
 }
 

@@ -43,6 +43,12 @@ pub trait Signal: Sync {
 
     /// Whether most similarities are 0, so that a line costs little.
     fn is_sparse(&self) -> bool;
+
+    /// Bytes of memory that it takes.
+    fn bytes(&self) -> u64;
+
+    /// Hashes all that similarities follow from: where the hashes are equal, so are all similarities.
+    fn identify(&self, hash: &mut blake3::Hasher);
 }
 
 /// What a thread needs while it computes lines; grows to the longest range.
@@ -82,6 +88,23 @@ impl Scratch {
         }
     }
 }
+
+/// Hashes numbers, and how many there are.
+fn hash_all<const N: usize>(hash: &mut blake3::Hasher, numbers: impl ExactSizeIterator<Item = [u8; N]>) {
+    let mut bytes = Vec::with_capacity(HASHED_AT_ONCE + N);
+    hash.update(&(numbers.len() as u64).to_le_bytes());
+    for number in numbers {
+        bytes.extend_from_slice(&number);
+        if bytes.len() >= HASHED_AT_ONCE {
+            hash.update(&bytes);
+            bytes.clear();
+        }
+    }
+    hash.update(&bytes);
+}
+
+/// Bytes that are hashed together.
+const HASHED_AT_ONCE: usize = 1 << 14;
 
 /// The one rounding of a similarity.
 #[expect(clippy::cast_possible_truncation, reason = "the similarity is defined by this rounding")]

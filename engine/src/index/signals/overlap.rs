@@ -1,6 +1,6 @@
 //! The overlap of sets of features, entities or words: Jaccard's index, plain or by how rare a feature is.
 
-use crate::index::signals::{Scratch, Sets, Signal, known, real, rounded};
+use crate::index::signals::{Scratch, Sets, Signal, hash_all, known, real, rounded};
 use std::ops::Range;
 
 /// What a feature weighs.
@@ -79,6 +79,16 @@ impl Signal for Overlap {
 
     fn is_sparse(&self) -> bool {
         true
+    }
+
+    fn bytes(&self) -> u64 {
+        self.sets.bytes() + self.holders.bytes() + (self.weights.len() + self.totals.len()) as u64 * 8
+    }
+
+    fn identify(&self, hash: &mut blake3::Hasher) {
+        hash.update(b"overlap");
+        self.sets.identify(hash);
+        hash_all(hash, self.weights.iter().map(|weight| weight.to_le_bytes()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sets of numbers, one after another; and which sets hold a number, which is the same the other way round.
 
-use crate::index::signals::number;
+use crate::index::signals::{hash_all, number};
 use std::collections::HashMap;
 
 /// Sets of numbers below a bound, each ascending and without repetition. Takes 4 bytes a member and 8 a set.
@@ -47,6 +47,17 @@ impl Sets {
             }
         }
         Self { offsets, members, bound: number(self.len()) }
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.offsets.len() * 8 + self.members.len() * 4) as u64
+    }
+
+    /// Hashes what all sets hold.
+    pub(crate) fn identify(&self, hash: &mut blake3::Hasher) {
+        hash_all(hash, self.offsets.iter().map(|offset| (*offset as u64).to_le_bytes()));
+        hash_all(hash, self.members.iter().map(|member| member.to_le_bytes()));
     }
 
     /// The numbers that two sets share, ascending.

@@ -16,14 +16,15 @@ use crate::session::{Progress, Session};
 /// Which part of a build to do, and from what.
 #[derive(Debug, clap::Args)]
 pub struct Parts {
-    /// Compare only the pairs of share I of N, and write what was seen to the file of --to; the store stays as it is
-    #[arg(long, value_name = "I/N", value_parser = share, requires = "to", conflicts_with = "merge")]
+    /// Compare only the pairs of share I of N, and write what was seen to the file of --to; the store stays as it is. With --signal
+    /// there are several passes over the pairs: the first, or, with --merge, the one after those of these files
+    #[arg(long, value_name = "I/N", value_parser = share, requires = "to")]
     tiles: Option<EdgeShare>,
     /// File for a share
     #[arg(long, value_name = "FILE", requires = "tiles")]
     to: Option<PathBuf>,
-    /// Build the edges from the files of all shares, computed with the same settings
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "tiles")]
+    /// Build the edges from the files of all shares, computed with the same settings; passes that were not shared are done here
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     merge: Vec<PathBuf>,
 }
 
@@ -64,25 +65,31 @@ impl Parts {
         session: &Session,
         progress: &Progress,
     ) -> Result<Done, Failure> {
+        let read = |path: &PathBuf| fs::read(path).map_err(Failure::io("read", path));
+        let shares: Vec<Vec<u8>> = self.merge.iter().map(read).collect::<Result<_, _>>()?;
         if let Some((share, to)) = self.tiles.zip(self.to.as_ref()) {
-            let bytes = store.edge_share(space, rules, share, progress)?;
+            let share_of = store.edge_share(space, rules, share, &shares, progress);
+            let bytes = share_of.map_err(|error| self.of_file(error))?;
             fs::write(to, &bytes).map_err(Failure::io("write", to))?;
             let file = to.display().to_string();
             return Ok(Done::Share(Written { share: share.number, of: share.of, file, bytes: bytes.len() as u64 }));
         }
         if !self.merge.is_empty() {
-            let read = |path: &PathBuf| fs::read(path).map_err(Failure::io("read", path));
-            let shares: Vec<Vec<u8>> = self.merge.iter().map(read).collect::<Result<_, _>>()?;
-            let joined = store.join_edges(space, rules, &shares, progress).map_err(|error| match error {
-                EdgeError::Part { share, source } => {
-                    let file = self.merge.get(share).map_or_else(String::new, |path| path.display().to_string());
-                    Failure::Damaged(format!("{file}: {source}"))
-                }
-                other => other.into(),
-            })?;
-            return Ok(Done::Edges(joined));
+            let joined = store.join_edges(space, rules, &shares, progress);
+            return Ok(Done::Edges(joined.map_err(|error| self.of_file(error))?));
         }
         Ok(Done::Edges(resumed(store, folder, (space, rules), session, progress)?))
+    }
+
+    /// Names the file of a share that can't be read.
+    fn of_file(&self, error: EdgeError) -> Failure {
+        match error {
+            EdgeError::Part { share, source } => {
+                let file = self.merge.get(share).map_or_else(String::new, |path| path.display().to_string());
+                Failure::Damaged(format!("{file}: {source}"))
+            }
+            other => other.into(),
+        }
     }
 }
 

@@ -29,9 +29,14 @@ impl Bins {
         Self { bracket, most, tally: Tally { below: 0, counts: vec![0; bracket.bins as usize] } }
     }
 
+    /// Bytes of bins for so many pairs.
+    pub fn bytes_most(pairs: u64) -> u64 {
+        u64::from(bins_most(pairs)) * 8
+    }
+
     /// Bins where a sample says that the image at a percentile lies among so many pairs: no more bins than pairs.
     pub fn sampled(mut images: Vec<u32>, percentile: u32, pairs: u64) -> Self {
-        let most = u32::try_from(pairs).unwrap_or(u32::MAX).clamp(BINS_MIN, BINS);
+        let most = bins_most(pairs);
         images.sort_unstable();
         let share = f64::from(percentile.min(100_000)) / 100_000.0;
         let size = f64::from(u32::try_from(images.len()).unwrap_or(u32::MAX));
@@ -55,14 +60,19 @@ impl Bins {
         }
     }
 
-    /// Adds what others counted in the same bins.
-    pub fn add(&mut self, other: &Self) {
-        self.tally.add(&other.tally);
+    /// Which images are counted.
+    pub fn bracket(&self) -> Bracket {
+        self.bracket
     }
 
-    /// The lowest image that is counted in a bin.
-    pub fn low(&self) -> u32 {
-        self.bracket.low
+    /// What was counted.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The same bins, when all was counted in them.
+    pub fn counted(&self, tally: Tally) -> Self {
+        Self { tally, ..*self }
     }
 
     /// The image at an index and how many images lie below it, or the bins to count next.
@@ -82,6 +92,11 @@ impl Bins {
             Err(false) => Err(Self::new(self.bracket.high() + 1, u32::MAX, self.most)),
         }
     }
+}
+
+/// Bins at most for so many pairs.
+fn bins_most(pairs: u64) -> u32 {
+    u32::try_from(pairs).unwrap_or(u32::MAX).clamp(BINS_MIN, BINS)
 }
 
 /// A place in a sample.
@@ -129,7 +144,7 @@ mod tests {
             let first = image(0.1);
             let bins = Bins::sampled((first..first + 1000).collect(), percentile, 1000);
             let middle = first + (percentile / 100).min(999);
-            assert!(bins.low() <= middle && middle <= bins.bracket.high(), "{percentile}");
+            assert!(bins.bracket.low <= middle && middle <= bins.bracket.high(), "{percentile}");
         }
         assert_eq!(Bins::sampled(Vec::new(), 50_000, 9).bracket.high(), image(f32::INFINITY));
     }

@@ -1,20 +1,21 @@
 //! Similarity edges from several signals: exact thresholds over all pairs, signals that agree or are weighed, under a cap.
 
 mod bins;
+mod build;
 mod partners;
 mod pass;
+mod rounds;
 
-use crate::distance::rows::Rows;
-use crate::index::control::{Cancelled, Control};
 use crate::index::edges::composite::bins::Bins;
-pub use crate::index::edges::composite::partners::Partners;
+use crate::index::edges::composite::build::Build;
+pub use crate::index::edges::composite::partners::{Partners, pairs, width};
 use crate::index::edges::composite::pass::{Lines, Pass};
-use crate::index::edges::image::{image, score};
-use crate::index::edges::state::order_statistic;
-use crate::index::edges::{Cap, EdgeReport, EdgeSet, Forgotten, Memory, Population, Pruning, build, number};
+use crate::index::edges::composite::rounds::{Reached, Rounds};
+use crate::index::edges::image::image;
+use crate::index::edges::plan::{PROGRAM, Shape};
+use crate::index::edges::{Cap, EdgeSet, Part, Population, Pruning, Stopped, number};
 use crate::index::signals::Signal;
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+pub use rounds::Course;
 
 /// A signal among several.
 #[derive(Clone, Copy)]
@@ -77,14 +78,72 @@ impl<'c> Composition<'c> {
     ///
     /// Runs on the current rayon pool. Computes every signal for all pairs once for the thresholds, vectors that have to agree with
     /// others as [`build`] does, and again where a sample misleads about where they may lie. Where several signals have to agree, once more to choose, dense ones only where sparse
-    /// ones let a pair pass. Beside the signals it takes rows · (`top_m` + nearest) · 16 bytes, and 2 MiB for each signal and
-    /// thread.
+    /// ones let a pair pass. Each of these passes goes on from what was done of it before. Beside the signals it takes rows ·
+    /// (`top_m` + nearest) · 16 bytes, and 2 MiB for each signal and thread.
     ///
     /// # Errors
-    /// When `control` says so.
-    pub fn edges(&self, rows: usize, rules: Pruning, control: &dyn Control) -> Result<Composite, Cancelled> {
-        let pass = Pass::new(number(rows), rules.pairs, self.voices, control);
-        Build { composition: self, rules, pass }.edges()
+    /// When the control says so; what was done until then is kept. Where the memory is too little, or what does not fit can't be
+    /// written.
+    pub fn edges(&self, rows: usize, rules: Pruning, course: Course<'_>) -> Result<Composite, Stopped> {
+        match self.build(rows, rules, Course { share: None, ..course })? {
+            Reached::All(edges) => Ok(edges),
+            // All of it was asked for.
+            Reached::Share(_) => Err(Stopped::Cancelled),
+        }
+    }
+
+    /// Does a share of the first pass over the pairs that was not done before, and tells what it saw: nothing where all passes
+    /// were done, or where there is no pair.
+    ///
+    /// # Errors
+    /// Those of [`Composition::edges`].
+    pub fn share(&self, rows: usize, rules: Pruning, course: Course<'_>) -> Result<Vec<Part>, Stopped> {
+        match self.build(rows, rules, course)? {
+            Reached::All(_) => Ok(Vec::new()),
+            Reached::Share(parts) => Ok(parts),
+        }
+    }
+
+    fn build(&self, rows: usize, rules: Pruning, course: Course<'_>) -> Result<Reached<Composite>, Stopped> {
+        let pass = Pass::new(number(rows), rules.pairs, self.voices, course.control);
+        let signals: u64 = self.voices.iter().map(|voice| voice.signal.bytes()).sum();
+        course.memory.bears(signals.saturating_add(self.needed(rows, rules, course)))?;
+        let course = Course { memory: course.memory.less(signals), ..course };
+        let mut hash = blake3::Hasher::new();
+        hash.update(format!("{rules:?} {:?}", self.combination).as_bytes());
+        for voice in self.voices {
+            hash.update(&voice.percentile.to_le_bytes()).update(&voice.weight.to_le_bytes());
+            voice.signal.identify(&mut hash);
+        }
+        let rounds = Rounds { pass: &pass, course };
+        Build { composition: self, rules, rounds, identity: *hash.finalize().as_bytes() }.built()
+    }
+
+    /// Bytes at the step that takes most, beside the signals: counts of each thread, partners as they are chosen and written down, and
+    /// what edges are made of.
+    fn needed(&self, rows: usize, rules: Pruning, course: Course<'_>) -> u64 {
+        let most = |partners: u32| width(number(rows), partners) as u64;
+        let of_row = 160 + 80 * most(rules.top_m) + 48 * most(rules.nearest.unwrap_or(0));
+        let threads = rayon::current_num_threads() as u64;
+        let counts = Bins::bytes_most(rules.pairs.count(rows)) * self.measures() as u64;
+        let own = PROGRAM + (threads + 4) * counts + threads * LINES + rows as u64 * of_row;
+        let of_vectors = self.by_codes(rules).map(|(_, pruning, _, dimensions)| {
+            let (kept, spills) = (course.unfinished.keeps(), course.share.is_none());
+            Shape { rows, dimensions, rules: pruning, kept: kept || !spills, spills }.least()
+        });
+        own.max(of_vectors.max().unwrap_or(0))
+    }
+
+    /// The signals whose thresholds are found as those of vectors alone: which one, by what rules, and what is compared.
+    fn by_codes(&self, rules: Pruning) -> impl Iterator<Item = (usize, Pruning, &[f32], usize)> {
+        let alone = self.combination == Combination::Agree && self.deciding() > 1;
+        let nearest_first = usize::from(rules.nearest.is_some());
+        let some = self.voices.iter().enumerate().skip(nearest_first).filter(move |_| alone);
+        some.filter_map(move |(at, voice)| {
+            let (matrix, dimensions) = voice.signal.unit_vectors()?;
+            let rules = Pruning { pairs: rules.pairs, percentile: voice.percentile, ..THRESHOLD_ALONE };
+            Some((at, rules, matrix, dimensions))
+        })
     }
 
     /// How many numbers have thresholds: the score, where it decides, and every signal.
@@ -128,6 +187,9 @@ fn agreement(signal: &dyn Signal) -> u32 {
     if signal.is_sparse() { image(0.0) + 1 } else { 0 }
 }
 
+/// Bytes of lines of similarities, and what a thread has in hand, at most.
+const LINES: u64 = 1 << 20;
+
 /// Rules by which no pair becomes an edge.
 const THRESHOLD_ALONE: Pruning = Pruning {
     pairs: Population::All,
@@ -139,203 +201,17 @@ const THRESHOLD_ALONE: Pruning = Pruning {
     apart: false,
 };
 
-/// The images of all thresholds; and how many pairs pass, where all that may pass were offered on the way.
-struct Thresholds {
-    images: Vec<u32>,
-    passed: Option<u64>,
-}
-
-struct Build<'b> {
-    composition: &'b Composition<'b>,
-    rules: Pruning,
-    pass: Pass<'b>,
-}
-
-impl Build<'_> {
-    fn edges(&self) -> Result<Composite, Cancelled> {
-        let rows = self.pass.rows;
-        let pairs = self.pass.pairs();
-        if pairs == 0 || self.composition.voices.is_empty() {
-            let report = EdgeReport { rows, pairs, ..EdgeReport::default() };
-            return Ok(Composite { edges: EdgeSet::of(std::iter::empty, report), thresholds: Vec::new() });
-        }
-        let partners = || Partners::new(rows, self.rules.top_m);
-        let nearest = self.rules.nearest.map(|nearest| Partners::new(rows, nearest));
-        // Where one number decides, a row can choose before the threshold is known.
-        let early = (nearest.is_none() && self.composition.deciding() == 1).then(partners);
-        let Thresholds { images, passed } = self.thresholds(pairs, nearest.as_ref().or(early.as_ref()))?;
-        let floors: Vec<u32> = (0..self.composition.deciding())
-            .zip(&images)
-            .map(|(at, image)| self.composition.floor(at, *image, self.rules))
-            .collect();
-        let (chosen, passed) = match (nearest, early.zip(passed)) {
-            (Some(nearest), _) => {
-                let chosen = partners();
-                let passed = self.choose_among(&nearest.pairs(Cap::Either, 0), &floors, &chosen)?;
-                (chosen, passed)
-            }
-            (None, Some(chosen)) => chosen,
-            (None, None) => {
-                let chosen = partners();
-                let passed = self.choose(&floors, &chosen)?;
-                (chosen, passed)
-            }
-        };
-        let mut thresholds: Vec<f32> = images.into_iter().map(score).collect();
-        let report =
-            EdgeReport { rows, pairs, threshold: thresholds.first().copied(), passed, ..EdgeReport::default() };
-        thresholds.drain(..self.composition.scores());
-        let chosen = chosen.pairs(self.rules.cap, floors.first().copied().unwrap_or(0));
-        Ok(Composite { edges: EdgeSet::of(|| chosen.iter().copied(), report), thresholds })
-    }
-
-    fn lines(&self) -> Lines<'_> {
-        Lines::new(self.composition.voices, self.composition.combination)
-    }
-
-    /// Finds the thresholds. Offers on the way all pairs by their first signal, where only the nearest become edges, else those
-    /// that may pass by what decides.
-    fn thresholds(&self, pairs: u64, offered: Option<&Partners>) -> Result<Thresholds, Cancelled> {
-        let nearest = self.rules.nearest.is_some();
-        let mut bins = self.sampled(pairs);
-        let mut found = self.thresholds_of_vectors()?;
-        let (mut offered, mut passed) = (offered, None);
-        while found.iter().any(Option::is_none) {
-            let open: Vec<bool> = found.iter().map(Option::is_none).collect();
-            let low = if nearest { 0 } else { bins[0].low() };
-            let least = self.composition.floor(0, 0, self.rules);
-            let start = || (self.lines(), bins.clone(), 0);
-            let tallies = self.pass.run(start, |(lines, bins, reaching), row, range| {
-                lines.read(row, range.clone(), |measure| open[measure], nearest && offered.is_some());
-                for (at, bins) in bins.iter_mut().enumerate().filter(|(at, _)| open[*at]) {
-                    bins.count(lines.measure(at));
-                }
-                let Some(offered) = offered else { return };
-                let line = if nearest { lines.first() } else { lines.measure(0) };
-                for (other, image) in range.zip(line.iter().map(|similarity| image(*similarity))) {
-                    *reaching += u64::from(image >= least);
-                    if image >= low {
-                        offered.offer_both(row, other, image);
-                    }
-                }
-            })?;
-            for (at, bins) in bins.iter_mut().enumerate().filter(|(at, _)| open[*at]) {
-                for (_, tally, _) in &tallies {
-                    bins.add(&tally[at]);
-                }
-                match bins.narrowed(order_statistic(pairs, self.composition.percentile(at, self.rules))) {
-                    Ok((image, below)) => {
-                        found[at] = Some(image);
-                        let reaching: u64 = tallies.iter().map(|(_, _, reaching)| reaching).sum();
-                        if at == 0 {
-                            passed = offered.map(|_| (pairs - below).min(reaching));
-                        }
-                    }
-                    Err(narrower) => *bins = narrower,
-                }
-            }
-            offered = None;
-        }
-        Ok(Thresholds { images: found.into_iter().flatten().collect(), passed })
-    }
-
-    /// The thresholds of vectors, where nothing but these has to be known of all pairs: by codes of eight bits they are found
-    /// several times as fast, and without them only pairs are compared that sparse signals let pass.
-    fn thresholds_of_vectors(&self) -> Result<Vec<Option<u32>>, Cancelled> {
-        let mut found = vec![None; self.composition.measures()];
-        if self.composition.combination == Combination::Weighted || self.composition.deciding() == 1 {
-            return Ok(found);
-        }
-        let ranks: Vec<u32> = (0..self.pass.rows).collect();
-        let nearest_first = usize::from(self.rules.nearest.is_some());
-        for (found, voice) in found.iter_mut().zip(self.composition.voices).skip(nearest_first) {
-            let Some((matrix, dimensions)) = voice.signal.unit_vectors() else { continue };
-            let rules = Pruning { pairs: self.rules.pairs, percentile: voice.percentile, ..THRESHOLD_ALONE };
-            let rows = Rows::of_matrix(matrix, dimensions);
-            let built = build(&rows, &ranks, rules, &[0; 32], &Forgotten, Memory::ALL, self.pass.control);
-            // Nothing of it lies elsewhere.
-            *found = built.map_err(|_| Cancelled)?.edges.report.threshold.map(image);
-        }
-        Ok(found)
-    }
-
-    /// Where a sample says that the thresholds may lie.
-    fn sampled(&self, pairs: u64) -> Vec<Bins> {
-        let mut lines = self.lines();
-        let mut images = vec![Vec::new(); self.composition.measures()];
-        for (row, other) in self.pass.sample() {
-            lines.read_some(row, &[other]);
-            for (at, images) in images.iter_mut().enumerate() {
-                images.extend(lines.measure(at).iter().map(|similarity| image(*similarity)));
-            }
-        }
-        let bins = |(at, images)| Bins::sampled(images, self.composition.percentile(at, self.rules), pairs);
-        images.into_iter().enumerate().map(bins).collect()
-    }
-
-    /// Offers all pairs that pass, and says how many that were.
-    fn choose(&self, floors: &[u32], chosen: &Partners) -> Result<u64, Cancelled> {
-        let start = || (self.lines(), Vec::new(), 0);
-        let states = self.pass.run(start, |(lines, listed, passed), row, range| {
-            let first = range.start;
-            self.list_passing(lines, row, range, floors, listed);
-            for other in &*listed {
-                chosen.offer_both(row, *other, image(lines.measure(0)[(other - first) as usize]));
-            }
-            *passed += listed.len() as u64;
-        })?;
-        Ok(states.iter().map(|(_, _, passed)| passed).sum())
-    }
-
-    /// Lists the rows of a range with which a row makes a pair that passes. What sparse signals say costs little and often
-    /// leaves few pairs for the dense ones.
-    fn list_passing(&self, lines: &mut Lines<'_>, row: u32, range: Range<u32>, floors: &[u32], listed: &mut Vec<u32>) {
-        let Composition { voices, combination } = self.composition;
-        let is_late = |at: usize| *combination == Combination::Agree && !voices[at].signal.is_sparse();
-        lines.read(row, range.clone(), |at| at < floors.len() && !is_late(at), false);
-        listed.clear();
-        listed.extend(range.clone());
-        for late in [false, true] {
-            for (at, floor) in floors.iter().enumerate().filter(|(at, _)| is_late(*at) == late) {
-                if late {
-                    lines.refine(row, &range, at, listed);
-                }
-                let measure = lines.measure(at);
-                listed.retain(|other| image(measure[(other - range.start) as usize]) >= *floor);
-            }
-        }
-    }
-
-    /// Offers those of some pairs that pass, and says how many that were.
-    fn choose_among(&self, pairs: &[(u32, u32, u32)], floors: &[u32], chosen: &Partners) -> Result<u64, Cancelled> {
-        let rows: Vec<&[(u32, u32, u32)]> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
-        let passed = AtomicU64::new(0);
-        self.pass.run_some(
-            &rows,
-            || self.lines(),
-            |lines, pairs| {
-                let listed: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
-                let row = pairs.first().map_or(0, |pair| pair.0);
-                lines.read_some(row, &listed);
-                for (at, other) in listed.iter().enumerate() {
-                    let mut measures = floors.iter().enumerate().map(|(measure, _)| image(lines.measure(measure)[at]));
-                    if floors.iter().all(|floor| measures.next() >= Some(*floor)) {
-                        passed.fetch_add(1, Ordering::Relaxed);
-                        chosen.offer_both(row, *other, image(lines.measure(0)[at]));
-                    }
-                }
-            },
-        )?;
-        Ok(passed.into_inner())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::control::Quiet;
+    use crate::index::control::{Cancelled, Control, Quiet};
+    use crate::index::edges::{EdgeReport, EdgeShare, Forgotten, Identity, Memory, Unfinished};
     use crate::index::signals::{ColumnsBuilder, Dense, Overlap, SetsBuilder, Weighing, columns_of};
     use std::collections::HashSet;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const ALL: Course<'static> = Course { unfinished: &Forgotten, share: None, memory: Memory::ALL, control: &Quiet };
 
     struct Numbers(u64);
 
@@ -465,7 +341,7 @@ mod tests {
     fn check(case: &Case<'_>, rows: u32, rules: Pruning) {
         let voices = case.voices();
         let composition = Composition::new(&voices, case.combination);
-        let built = composition.edges(rows as usize, rules, &Quiet).unwrap();
+        let built = composition.edges(rows as usize, rules, ALL).unwrap();
         let pairs = all_pairs(case, rows, rules.pairs);
         let thresholds: Vec<f32> = (case.percentiles.iter().enumerate())
             .filter_map(|(at, percentile)| order_statistic(pairs.iter().map(|pair| pair.similarities[at]), *percentile))
@@ -609,29 +485,198 @@ mod tests {
             let rules = Pruning { nearest, ..RULES };
             let on = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| Composition::new(&voices, combination).edges(300, rules, &Quiet).unwrap())
+                pool.install(|| Composition::new(&voices, combination).edges(300, rules, ALL).unwrap())
             };
             assert_eq!(on(1), on(2));
         }
+    }
+
+    /// Keeps parts in memory.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Part>>);
+
+    impl Unfinished for Kept {
+        fn last(&self, identity: &Identity) -> Result<Option<Part>, Cancelled> {
+            Ok(self.0.lock().unwrap().iter().find(|part| part.identity == *identity).cloned())
+        }
+
+        fn keep(&self, part: &Part) {
+            let mut parts = self.0.lock().unwrap();
+            parts.retain(|known| known.identity != part.identity);
+            parts.push(part.clone());
+        }
+
+        fn note(&self, part: &Part) {
+            self.keep(part);
+        }
+    }
+
+    impl Kept {
+        /// Adds what others saw.
+        fn join(&self, parts: Vec<Part>) {
+            let mut known = self.0.lock().unwrap();
+            for part in parts {
+                match known.iter_mut().find(|known| known.identity == part.identity) {
+                    Some(known) => assert!(known.join(&part)),
+                    None => known.push(part),
+                }
+            }
+        }
+    }
+
+    /// Stops after some blocks.
+    struct StopAfter(AtomicUsize);
+
+    impl Control for StopAfter {
+        fn advance(&self, done: u64, all: u64) {
+            assert!(done <= all);
+        }
+
+        fn cancelled(&self) -> bool {
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        }
+    }
+
+    /// Calls `check` with compositions that take one pass, or several, of every kind, and rules for them.
+    fn for_each_way(mut check: impl FnMut(&Composition<'_>, Pruning)) {
+        let mut numbers = Numbers(7);
+        let vectors = |numbers: &mut Numbers| -> Vec<f32> {
+            let mut component = || f32::from(u16::try_from(numbers.below(2000)).unwrap()) / 1000.0 - 0.8;
+            let mut all: Vec<f32> = (0..ROWS * 5).map(|_| component()).collect();
+            all.chunks_mut(5).for_each(|row| crate::distance::normalise(row).unwrap());
+            all
+        };
+        let (one, other) = (Dense::new(vectors(&mut numbers), 5), Dense::new(vectors(&mut numbers), 5));
+        let rare = overlap(ROWS, Weighing::Rarity, &mut numbers);
+        let signals: [&[&dyn Signal]; 3] = [&[&one, &rare, &other], &[&one, &other], &[&rare]];
+        for signals in signals {
+            let mut voices = voices(signals, &[0.5, 0.3, 0.2]);
+            for voice in &mut voices {
+                voice.percentile = 70_000;
+            }
+            for combination in [Combination::Agree, Combination::Weighted] {
+                for (pairs, nearest) in [(Population::All, None), (Population::Across(100), Some(9))] {
+                    check(&Composition::new(&voices, combination), Pruning { pairs, nearest, top_m: 4, ..RULES });
+                }
+            }
+        }
+    }
+
+    const ROWS: u32 = 130;
+
+    #[test]
+    fn a_build_that_was_stopped_again_and_again_goes_on_and_gives_the_same_edges() {
+        for_each_way(|composition, rules| {
+            let expected = composition.edges(ROWS as usize, rules, ALL).unwrap();
+            let kept = Kept::default();
+            let mut stops = 0;
+            let built = loop {
+                let control = StopAfter(AtomicUsize::new(2));
+                let course = Course { unfinished: &kept, control: &control, ..ALL };
+                match composition.edges(ROWS as usize, rules, course) {
+                    Ok(built) => break built,
+                    Err(Stopped::Cancelled) => stops += 1,
+                    Err(other) => panic!("{other}"),
+                }
+                assert!(stops < 40, "every run does some blocks");
+            };
+            assert!(stops > 0 && built == expected, "{rules:?}");
+        });
+    }
+
+    #[test]
+    fn passes_that_are_shared_in_part_or_altogether_give_the_edges_of_a_single_run() {
+        let mut passes_most = 0;
+        for_each_way(|composition, rules| {
+            let expected = composition.edges(ROWS as usize, rules, ALL).unwrap();
+            let joined = Kept::default();
+            let mut passes = 0;
+            loop {
+                let share = |number| {
+                    let known = Kept(Mutex::new(joined.0.lock().unwrap().clone()));
+                    let share = Some(EdgeShare { number, of: 3 });
+                    let course = Course { unfinished: &known, share, ..ALL };
+                    composition.share(ROWS as usize, rules, course).unwrap()
+                };
+                let shares = [share(2), share(3), share(1)];
+                if shares.iter().all(Vec::is_empty) {
+                    break;
+                }
+                for parts in shares {
+                    joined.join(parts);
+                }
+                assert!(joined.0.lock().unwrap().iter().all(Part::is_whole));
+                // What is left is done by who joins them.
+                let known = Kept(Mutex::new(joined.0.lock().unwrap().clone()));
+                let course = Course { unfinished: &known, ..ALL };
+                assert!(composition.edges(ROWS as usize, rules, course).unwrap() == expected, "{rules:?}");
+                passes += 1;
+            }
+            assert!(passes > 0);
+            passes_most = passes.max(passes_most);
+            let course = Course { unfinished: &joined, control: &StopAfter(AtomicUsize::new(200)), ..ALL };
+            assert!(composition.edges(ROWS as usize, rules, course).unwrap() == expected, "{rules:?}");
+        });
+        assert!(passes_most > 1);
+    }
+
+    #[test]
+    fn parts_of_other_signals_or_rules_are_not_gone_on_with() {
+        let identities = |composition: &Composition<'_>, rules| {
+            let course = Course { share: Some(EdgeShare { number: 1, of: 1 }), ..ALL };
+            let parts = composition.share(ROWS as usize, rules, course).unwrap();
+            parts.into_iter().map(|part| part.identity).collect::<HashSet<_>>()
+        };
+        let mut all = HashSet::new();
+        for_each_way(|composition, rules| {
+            for rules in [rules, Pruning { top_m: 5, ..rules }] {
+                let new = identities(composition, rules);
+                assert!(new.iter().all(|identity| all.insert(*identity)));
+            }
+        });
+    }
+
+    #[test]
+    fn partners_that_a_damaged_part_names_are_compared_again() {
+        for_each_way(|composition, rules| {
+            let expected = composition.edges(ROWS as usize, rules, ALL).unwrap();
+            let course = Course { share: Some(EdgeShare { number: 1, of: 1 }), ..ALL };
+            let parts = composition.share(ROWS as usize, rules, course).unwrap();
+            let has_partners = |part: &Part| !part.entries.is_empty() && part.tally.counts.len() == 1;
+            let Some(at) = parts.iter().position(has_partners) else { return };
+            let damages: [fn(&mut Part); 5] = [
+                |part| part.entries[3] ^= 1 << 40,
+                |part| part.entries[3] ^= 1,
+                |part| part.entries[3] = part.entries[2],
+                |part| part.entries[3] |= 0xFFFF_FFFF,
+                |part| part.done.push(true),
+            ];
+            for damage in damages {
+                let mut parts = parts.clone();
+                damage(&mut parts[at]);
+                let course = Course { unfinished: &Kept(Mutex::new(parts)), ..ALL };
+                assert!(composition.edges(ROWS as usize, rules, course).unwrap() == expected, "{rules:?}");
+            }
+        });
     }
 
     #[test]
     fn no_signal_no_second_side_and_weights_without_sum_give_no_edges_that_say_something() {
         let equal = overlap(9, Weighing::Equal, &mut Numbers(4));
         let none = Composition::new(&[], Combination::Agree);
-        let empty = none.edges(9, RULES, &Quiet).unwrap();
+        let empty = none.edges(9, RULES, ALL).unwrap();
         assert_eq!((empty.edges.report.components, empty.thresholds.len(), none.weight(0, 1).to_bits()), (9, 0, 0));
         let twice: [&dyn Signal; 2] = [&equal, &equal];
         for firsts in [0, 9, 10, usize::MAX] {
             let rules = Pruning { pairs: Population::Across(firsts), ..RULES };
             let voices = voices(&twice, &[1.0, 1.0]);
-            let none = Composition::new(&voices, Combination::Agree).edges(9, rules, &Quiet).unwrap();
+            let none = Composition::new(&voices, Combination::Agree).edges(9, rules, ALL).unwrap();
             assert_eq!((none.edges.report.pairs, none.edges.offsets.len()), (0, 10));
         }
         for weights in [[0.0, 0.0], [1.0, -1.0], [f64::NAN, 1.0], [f64::MAX, f64::MAX]] {
             let voices = voices(&twice, &weights);
             let rules = Pruning { least: image(0.1), ..RULES };
-            let none = Composition::new(&voices, Combination::Weighted).edges(9, rules, &Quiet).unwrap();
+            let none = Composition::new(&voices, Combination::Weighted).edges(9, rules, ALL).unwrap();
             assert_eq!((none.edges.report.threshold, none.edges.report.passed), (Some(0.0), 0));
         }
     }
@@ -648,6 +693,7 @@ mod tests {
         let equal = overlap(9, Weighing::Equal, &mut Numbers(4));
         let voices = voices(&[&equal, &equal], &[1.0, 1.0]);
         let composition = Composition::new(&voices, Combination::Agree);
-        assert_eq!(composition.edges(9, RULES, &Stop), Err(Cancelled));
+        let stopped = composition.edges(9, RULES, Course { control: &Stop, ..ALL });
+        assert!(matches!(stopped, Err(Stopped::Cancelled)));
     }
 }

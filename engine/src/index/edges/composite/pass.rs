@@ -6,7 +6,7 @@ use crate::index::edges::composite::{Combination, Voice};
 use crate::index::signals::{Scratch, rounded};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Rows that a thread takes at a time.
 const LEFT_ROWS: u32 = 64;
@@ -16,6 +16,12 @@ const RIGHT_ROWS: u32 = 512;
 
 /// Likewise where no signal is dense: finding where a range begins costs more than what it takes of the cache.
 const RIGHT_ROWS_SPARSE: u32 = 8192;
+
+/// After so many pairs what was done is kept: some seconds.
+const KEPT_AFTER: u64 = 1 << 29;
+
+/// Blocks of a thread that are visited at least before what was done is kept.
+const BLOCKS_MIN: usize = 16;
 
 /// Pairs of a sample.
 const SAMPLE: u64 = 1 << 16;
@@ -61,41 +67,83 @@ impl<'p> Pass<'p> {
         self.second().unwrap_or(row + 1)..self.rows
     }
 
-    /// Visits all pairs, each once, as rows with ranges of others, in blocks that the threads of the pool take one after
-    /// another; gives what became of the state of each thread.
+    /// Rows of the left sides of pairs.
+    fn lefts(&self) -> u32 {
+        self.second().unwrap_or(self.rows)
+    }
+
+    /// How many blocks the pairs are cut into: some rows with all that they are compared with.
+    pub fn blocks(&self) -> usize {
+        self.lefts().div_ceil(LEFT_ROWS) as usize
+    }
+
+    /// So many blocks are visited between two times that what was done is kept.
+    pub fn slice(&self) -> usize {
+        let pairs = u64::from(LEFT_ROWS) * u64::from(self.rows.max(1));
+        usize::try_from(KEPT_AFTER / pairs).unwrap_or(usize::MAX).max(BLOCKS_MIN * rayon::current_num_threads())
+    }
+
+    /// Tells of pairs that are to be visited, of which some were visited before.
+    pub fn begin(&self, before: u64) {
+        self.begun.fetch_add(self.pairs(), Ordering::Relaxed);
+        self.done.fetch_add(before, Ordering::Relaxed);
+    }
+
+    /// Visits the pairs of some blocks, each once, as rows with ranges of others; the threads of the pool take one block after
+    /// another. Ends early where the control says so.
     pub fn run<S: Send>(
         &self,
+        blocks: &[usize],
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, u32, Range<u32>) + Sync,
-    ) -> Result<Vec<S>, Cancelled> {
-        let lefts = self.second().unwrap_or(self.rows);
-        let next = AtomicU64::new(0);
-        let begun = self.begun.fetch_add(self.pairs(), Ordering::Relaxed) + self.pairs();
+    ) -> Visited<S> {
+        let next = AtomicUsize::new(0);
         let work = || {
-            let mut state = start();
-            loop {
-                let first = next.fetch_add(u64::from(LEFT_ROWS), Ordering::Relaxed);
-                let Some(first) = u32::try_from(first).ok().filter(|first| *first < lefts) else { return Ok(state) };
+            let (mut state, mut seen, mut done) = (start(), 0, Vec::new());
+            while let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.control.cancelled() {
-                    return Err(Cancelled);
+                    break;
                 }
-                let rows = first..first.saturating_add(LEFT_ROWS).min(lefts);
-                let mut seen = 0;
-                for right in self.partners(first).step_by(self.right_rows as usize) {
-                    for row in rows.clone() {
-                        let partners = self.partners(row);
-                        let end = right.saturating_add(self.right_rows).min(partners.end);
-                        let range = partners.start.max(right)..end;
-                        if range.start < range.end {
-                            seen += u64::from(range.end - range.start);
-                            visit(&mut state, row, range);
-                        }
-                    }
-                }
-                self.control.advance(self.done.fetch_add(seen, Ordering::Relaxed) + seen, begun);
+                let pairs = self.visit_block(*block, |row, range| visit(&mut state, row, range));
+                let all = self.done.fetch_add(pairs, Ordering::Relaxed) + pairs;
+                self.control.advance(all, self.begun.load(Ordering::Relaxed));
+                seen += pairs;
+                done.push(*block);
             }
+            (state, seen, done)
         };
-        rayon::broadcast(|_| work()).into_iter().collect()
+        let mut visited = Visited { states: Vec::new(), pairs: 0, done: Vec::new() };
+        for (state, pairs, done) in rayon::broadcast(|_| work()) {
+            visited.states.push(state);
+            visited.pairs += pairs;
+            visited.done.extend(done);
+        }
+        visited
+    }
+
+    /// Visits the pairs of a block, and says how many they are.
+    fn visit_block(&self, block: usize, mut visit: impl FnMut(u32, Range<u32>)) -> u64 {
+        let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(LEFT_ROWS);
+        let rows = first..first.saturating_add(LEFT_ROWS).min(self.lefts());
+        let mut seen = 0;
+        for right in self.partners(first).step_by(self.right_rows as usize) {
+            for row in rows.clone() {
+                let partners = self.partners(row);
+                let end = right.saturating_add(self.right_rows).min(partners.end);
+                let range = partners.start.max(right)..end;
+                if range.start < range.end {
+                    seen += u64::from(range.end - range.start);
+                    visit(row, range);
+                }
+            }
+        }
+        seen
+    }
+
+    /// Whether two rows are a pair.
+    pub fn is_pair(&self, row: u32, other: u32) -> bool {
+        let (low, high) = (row.min(other), row.max(other));
+        low < self.lefts() && self.partners(low).contains(&high)
     }
 
     /// Visits some things, many at a time.
@@ -133,6 +181,16 @@ impl<'p> Pass<'p> {
             }
         })
     }
+}
+
+/// What became of some blocks.
+pub struct Visited<S> {
+    /// The state of each thread.
+    pub states: Vec<S>,
+    /// Pairs that were visited.
+    pub pairs: u64,
+    /// The blocks that were: all, unless the control said to stop.
+    pub done: Vec<usize>,
 }
 
 /// What decides about the pairs of a row with others: the score, where it decides, then the similarity of each signal.
