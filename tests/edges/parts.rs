@@ -73,7 +73,9 @@ fn rules() -> EdgeRules {
 fn shares_of_several_machines_give_the_edges_of_one() {
     let places = [Place::new(), Place::new()];
     let stores = [places[0].open(), places[1].open()];
-    stores.iter().for_each(|store| fill(store, ROWS));
+    for store in &stores {
+        fill(store, ROWS);
+    }
     let expected = stores[0].build_edges("v", &rules(), &Quiet).expect("edges can be built");
     let share = |number: u32| {
         let store = &stores[number as usize % 2];
@@ -114,7 +116,9 @@ impl Control for StopAfter {
 fn check_stopped(rules: &EdgeRules, rows: usize) {
     let places = [Place::new(), Place::new()];
     let stores = [places[0].open(), places[1].open()];
-    stores.iter().for_each(|store| fill(store, rows));
+    for store in &stores {
+        fill(store, rows);
+    }
     let expected = stores[0].build_edges("v", rules, &Quiet).expect("edges can be built");
     let kept = Mutex::new(Vec::new());
     let keep = |bytes: &[u8]| *kept.lock().unwrap() = bytes.to_vec();
@@ -162,7 +166,9 @@ fn a_build_by_signals_that_is_stopped_goes_on_where_it_was() {
 fn a_build_by_signals_is_shared_pass_by_pass() {
     let places = [Place::new(), Place::new()];
     let stores = [places[0].open(), places[1].open()];
-    stores.iter().for_each(|store| fill(store, ROWS_SIGNALLED));
+    for store in &stores {
+        fill(store, ROWS_SIGNALLED);
+    }
     let rules = signalled(false);
     let expected = stores[0].build_edges("v", &rules, &Quiet).expect("edges can be built");
     let expected = edges(&places[0], &expected, ROWS_SIGNALLED);
