@@ -231,3 +231,22 @@ fn the_command_computes_shares_and_merges_them() {
     assert_eq!(code(&["--tiles", "1/2"]), Some(2));
     assert_eq!(code(&["--merge", &folder.path("nothing")]), Some(5));
 }
+
+#[test]
+fn the_command_shares_the_passes_of_a_build_by_signals() {
+    let folder = Folder::new();
+    let [store, one, two, three] = ["store", "one.tiles", "two.tiles", "three.tiles"].map(|name| folder.path(name));
+    fill(&Store::open_or_create(&store).expect("the folder is empty"), ROWS_SIGNALLED);
+    let edges = |arguments: &[&str]| {
+        told(&[&["edges", &store, "--signal", "content@80", "--signal", "words@50"], arguments].concat())
+    };
+    let whole = edges(&[]);
+    edges(&["--tiles", "1/2", "--to", &one]);
+    edges(&["--tiles", "2/2", "--to", &two]);
+    let written = edges(&["--tiles", "1/1", "--merge", &one, &two, "--to", &three]);
+    assert_eq!(written["bytes"], fs::metadata(&three).expect("it is there").len());
+    for files in [&[&one, &two][..], &[&three, &two, &one]] {
+        let files: Vec<&str> = files.iter().map(|file| file.as_str()).collect();
+        assert_eq!(kinds(&edges(&[&["--merge"], &files[..]].concat())), kinds(&whole));
+    }
+}
