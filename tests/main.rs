@@ -15,6 +15,7 @@ mod documents;
 mod durability;
 mod edge_lists;
 mod edges;
+mod elements;
 mod eval;
 mod extractions;
 mod filters;

@@ -28,6 +28,7 @@
 
 pub mod checksum;
 pub mod edges;
+pub mod element;
 mod error;
 pub mod file;
 pub mod head;

@@ -7,6 +7,7 @@ use crate::segment::{
 };
 use crate::snapshot::Snapshot;
 use crate::snapshot::extractions::{end, relation};
+use hedgerow_format::element::Element;
 use hedgerow_format::segment::{DocumentRow, EdgeListView, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow};
 use hedgerow_format::{ChunkId, ChunkSlot, DocumentId};
 use roaring::RoaringBitmap;
@@ -30,12 +31,13 @@ pub(crate) struct Restage<'s> {
 struct VectorRow<'s> {
     space: &'s str,
     model: &'s str,
-    components: &'s [u8],
+    element: Element,
+    row: &'s [u8],
 }
 
 impl VectorRow<'_> {
     fn components(&self) -> Vec<f32> {
-        self.components.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+        self.element.components(self.row)
     }
 }
 
@@ -60,8 +62,9 @@ impl Snapshot {
             })?;
         }
         let mut vectors: HashMap<ChunkId, Vec<VectorRow<'_>>> = HashMap::new();
-        self.for_each_vector_of(run.clone(), None, |view, chunk, components| {
-            vectors.entry(chunk).or_default().push(VectorRow { space: view.name, model: view.model, components });
+        self.for_each_vector_of(run.clone(), None, |view, chunk, row| {
+            let (space, model, element) = (view.name, view.model, view.kind.element);
+            vectors.entry(chunk).or_default().push(VectorRow { space, model, element, row });
         })?;
         Ok(Restage { snapshot: self, run, relations, vectors, extractions })
     }

@@ -31,6 +31,7 @@ mod restore;
 mod rm;
 mod salvage;
 mod show;
+mod spaces;
 mod stats;
 mod strategies;
 mod verify;

@@ -5,6 +5,10 @@ use crate::model::{Embed, ModelError, Models};
 use crate::query::ask::Question;
 use crate::query::search;
 use crate::snapshot::{Bounded, Space};
+use hedgerow_format::element::Metric;
+
+/// What needs cosines here.
+const ASKING: &str = "answers to questions";
 
 /// The question's vector with its space and weight.
 pub(super) struct QuestionVector {
@@ -20,11 +24,13 @@ pub(super) fn question_vector(
     models: Models<'_>,
     incomplete: &mut Vec<String>,
 ) -> Result<Option<QuestionVector>, QueryError> {
-    let first = || -> Result<Option<&Space>, QueryError> { Ok(snapshot.spaces()?.first()) };
+    let first = || -> Result<Option<&Space>, QueryError> {
+        Ok(snapshot.spaces()?.iter().find(|space| space.kind.metric == Metric::Cosine))
+    };
     let space = match (&question.space, models.embedder) {
-        (Some(name), _) => Some(snapshot.space(name)?),
+        (Some(name), _) => Some(search::with_cosines(snapshot.space(name)?, ASKING)?),
         (None, Some(embedder)) => match snapshot.space(embedder.space()) {
-            Ok(space) => Some(space),
+            Ok(space) => Some(search::with_cosines(space, ASKING)?),
             Err(_) => first()?,
         },
         (None, None) => first()?,
@@ -50,7 +56,7 @@ pub(super) fn question_vector(
         }
     };
     let Some(mut components) = components else { return Ok(None) };
-    search::unit(space, &mut components)?;
+    search::fit(space, &mut components)?;
     Ok(Some(QuestionVector { space: space.clone(), components, weight: weight.clamp(0.0, 1.0) }))
 }
 

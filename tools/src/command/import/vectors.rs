@@ -5,12 +5,13 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use hedgerow::{Control, Snapshot, Space, StagedVector, Target, normalise};
+use hedgerow::{Control, Metric, Snapshot, Space, StagedVector, Target, normalise};
 use hedgerow_format::limits;
 
 use crate::command::import::overlay::{Filling, Overlay, OverlayTally};
 use crate::command::intake::{Origin, Rejections};
 use crate::command::render::layout::counted;
+use crate::command::spaces::KindArgs;
 use crate::failure::Failure;
 use crate::read::lines::{LineError, Lines};
 use crate::read::npy::Matrix;
@@ -37,7 +38,7 @@ impl<'a> VectorFiles<'a> {
     ///
     /// # Errors
     /// [`Failure::Usage`] when the matrix does not fit it.
-    pub fn space(&self, known: &[Space], name: &str, model: Option<&str>) -> Result<Space, Failure> {
+    pub fn space(&self, known: &[Space], name: &str, model: Option<&str>, kind: KindArgs) -> Result<Space, Failure> {
         let dimensions = self.matrix.columns();
         if dimensions > limits::DIMENSIONS {
             let most = limits::DIMENSIONS;
@@ -54,7 +55,10 @@ impl<'a> VectorFiles<'a> {
                      columns by {model}: name another --space"
                 )))
             }
-            _ => Ok(Space { name: name.to_owned(), model: model.to_owned(), dimensions, vectors: 0 }),
+            _ => {
+                let kind = kind.kind(known.map(|space| space.kind));
+                Ok(Space { name: name.to_owned(), model: model.to_owned(), dimensions, kind, vectors: 0 })
+            }
         }
     }
 }
@@ -87,14 +91,14 @@ pub(super) fn import(
             (Err(reason), _) => Err(reason),
             (Ok(_), None) => Err(format!("the matrix has only {}", counted(row_count, "row", "rows"))),
             (Ok(key), Some(components)) => match target(&overlay.store.snapshot(), &key)? {
-                Ok(target) => usable(components).map(|components| (key, target, components)),
+                Ok(target) => usable(components, space).map(|vector| (key, target, vector)),
                 Err(reason) => Err(reason),
             },
         };
         match read {
-            Ok((key, target, components)) => {
-                let (space, model) = (space.name.clone(), space.model.clone());
-                filling.batch.set_vector(target, StagedVector { space, model, components });
+            Ok((key, target, vector)) => {
+                filling.batch.space(&space.name, space.kind);
+                filling.batch.set_vector(target, vector);
                 filling.added(1, &key);
             }
             Err(reason) => {
@@ -109,9 +113,14 @@ pub(super) fn import(
     Ok(filling.into_tally())
 }
 
-fn usable(mut components: Vec<f32>) -> Result<Vec<f32>, String> {
-    normalise(&mut components).map_err(|fault| format!("the vector of this row cannot be used: {fault}"))?;
-    Ok(components)
+fn usable(mut components: Vec<f32>, space: &Space) -> Result<StagedVector, String> {
+    let unusable = |fault: String| format!("the vector of this row cannot be used: {fault}");
+    if space.kind.metric == Metric::Cosine {
+        normalise(&mut components).map_err(|fault| unusable(fault.to_string()))?;
+    }
+    let vector = StagedVector { space: space.name.clone(), model: space.model.clone(), components };
+    vector.check(space.kind).map_err(unusable)?;
+    Ok(vector)
 }
 
 /// The chunk that a key names: the only one of a document, or `KEY#N`; a reason where it names none.
