@@ -15,7 +15,6 @@ mod documents;
 mod durability;
 mod edge_lists;
 mod edges;
-mod elements;
 mod eval;
 mod extractions;
 mod filters;

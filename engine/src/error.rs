@@ -1,7 +1,6 @@
 //! Everything that can go wrong, an enum per kind of call, under one umbrella.
 
 use hedgerow_format::FormatError;
-use hedgerow_format::element::SpaceKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -165,16 +164,6 @@ pub enum CommitError {
         /// What was given.
         found: String,
     },
-    /// A vector space is to become what it is not.
-    #[error("the space {space} holds {expected}, and {found} was asked for: name another space, or leave it as it is")]
-    SpaceKind {
-        /// Name of the space.
-        space: String,
-        /// What it was made for.
-        expected: SpaceKind,
-        /// What it was to be.
-        found: SpaceKind,
-    },
     /// Edges can't be made by the rules that they are to have.
     #[error("edges of the space {space} cannot be made: {source}")]
     Rules {
@@ -267,16 +256,6 @@ pub enum QueryError {
         expected: String,
         /// What was given.
         found: String,
-    },
-    /// The space compares its vectors by another metric than what was asked for works with.
-    #[error("vectors of the space {space} are compared by {found}, and {what} need cosine: name a space that has it")]
-    Metric {
-        /// Name of the space.
-        space: String,
-        /// What needs another metric.
-        what: &'static str,
-        /// The metric of the space.
-        found: &'static str,
     },
     /// The query did not end in time.
     #[error("the query was not done after {} s: give it more time, or ask for less", after.as_secs_f64())]

@@ -67,7 +67,7 @@ mod storage;
 mod writer;
 
 pub use crate::distance::peak::multiply_adds;
-pub use crate::distance::{VectorFault, dot, normalise, squared_distance};
+pub use crate::distance::{VectorFault, dot, normalise};
 pub use crate::error::{
     CommitError, Damage, EdgeError, Error, OpenError, QueryError, RulesError, StorageError, TilesFault,
 };
@@ -113,7 +113,6 @@ pub use crate::snapshot::{Bounded, ChunkView, DocumentView, Faults, Snapshot, Sp
 pub use crate::storage::{Access, Env, FileName, Folder, Mapping, Merging, PackDisk, Reading, RealDisk, VFile, Vfs};
 pub use crate::writer::{Batch, Committed, Compacted, RepairError, Repaired, Store, Target};
 pub use hedgerow_format::edges::PairKind;
-pub use hedgerow_format::element::{Element, Metric, SpaceKind};
 pub use hedgerow_format::projection::EdgeReportRow as EdgeReport;
 pub use hedgerow_format::{ChunkId, DocumentId, Key};
 

@@ -28,7 +28,6 @@
 
 pub mod checksum;
 pub mod edges;
-pub mod element;
 mod error;
 pub mod file;
 pub mod head;

@@ -66,7 +66,7 @@ kinds! {
     ChunkLengths = 21, "chunk lengths", 4, "Terms of each chunk, repeated ones and thrice-counted title included.";
     Spaces = 22, "spaces", 40, "One `SpaceRow` a vector space, ascending by name.";
     VectorChunks = 23, "vector chunks", 4, "Chunk ids of the vectors, ascending within a space.";
-    Vectors = 24, "vectors", 1, "Vectors, row after row, as the element of their space says.";
+    Vectors = 24, "vectors", 4, "Components, `f32`, row after row.";
     DeadDocuments = 25, "dead documents", 1, "Ids of documents of earlier segments that no longer count, a portable Roaring bitmap.";
     DeadVectors = 26, "dead vectors", 12, "One `DeadVectorRow` a vector of an earlier segment that no longer counts.";
     DocumentIds = 27, "document ids", 4, "Id of each document, ascending; missing where every id of the segment's range has a document.";

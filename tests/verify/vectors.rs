@@ -1,7 +1,7 @@
 //! What `verify` finds in a vector index: every invariant by its number.
 
 use crate::stores::Place;
-use crate::verify::{Parts, check_forged, filled, forge, section, verified};
+use crate::verify::{Parts, filled, forge, section, verified};
 use hedgerow::{Env, Quiet, Store};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::section::SectionKind;
@@ -48,35 +48,4 @@ fn an_index_that_does_not_fit_together_is_found() {
         lists[..4].copy_from_slice(&u32::MAX.to_le_bytes());
         lists[4..8].copy_from_slice(&0_u32.to_le_bytes());
     });
-}
-
-#[test]
-fn vector_spaces_that_do_not_fit_together_are_found() {
-    let put = |said: &str, kind, at: usize, bytes: &[u8]| {
-        check_forged(FileKind::Segment, 1, &[said], |parts| {
-            section(parts, kind)[at..at + bytes.len()].copy_from_slice(bytes);
-        });
-    };
-    put("S-VEC-2", SectionKind::Spaces, 16, &4097_u32.to_le_bytes());
-    put("S-VEC-2", SectionKind::Spaces, 20, &3_u16.to_le_bytes());
-    put("S-VEC-2", SectionKind::Spaces, 22, &3_u16.to_le_bytes());
-    put("S-VEC-3", SectionKind::Spaces, 22, &1_u16.to_le_bytes());
-    put("S-VEC-3", SectionKind::Spaces, 32, &1_u64.to_le_bytes());
-    put("S-VEC-5", SectionKind::Vectors, 0, &f32::NAN.to_le_bytes());
-    put("S-VEC-5", SectionKind::Vectors, 0, &1e17_f32.to_le_bytes());
-    put("not of length one", SectionKind::Vectors, 0, &3.0_f32.to_le_bytes());
-    put("another model or kind", SectionKind::Spaces, 20, &1_u16.to_le_bytes());
-    // Halves that are none, and codes without the greatest one.
-    for (element, row_bytes, first) in [(1_u16, 2, 0x7c00_u16), (2, 1, 0)] {
-        check_forged(FileKind::Segment, 1, &["S-VEC-5"], |parts| {
-            let spaces = section(parts, SectionKind::Spaces);
-            spaces[22..24].copy_from_slice(&element.to_le_bytes());
-            let count = |at: usize| u32::from_le_bytes(*spaces[at..].first_chunk().expect("it is a row")) as usize;
-            let scale = if element == 2 { 4 } else { 0 };
-            let bytes = count(28) * (count(16) * row_bytes + scale);
-            let vectors = section(parts, SectionKind::Vectors);
-            *vectors = vec![1; bytes];
-            vectors[..2].copy_from_slice(&first.to_le_bytes());
-        });
-    }
 }

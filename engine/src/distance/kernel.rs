@@ -6,8 +6,7 @@
 #![expect(clippy::inline_always, reason = "a body must be compiled for the instructions of the function around it")]
 
 use crate::distance::round;
-use crate::distance::rows::{Numbered, Row};
-use hedgerow_format::element;
+use crate::distance::rows::Numbered;
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64::{float64x2_t, vcvt_f64_f32, vdupq_n_f64, vfmaq_f64, vld1_f32, vst1q_f64};
 #[cfg(target_arch = "x86_64")]
@@ -20,7 +19,7 @@ use std::arch::x86_64::{
 const LANES: usize = 16;
 
 /// The inner product before its rounding.
-pub fn dot<C: Component>(a: &[f32], b: Row<'_, C>) -> f64 {
+pub fn dot<C: Component>(a: &[f32], b: &[C]) -> f64 {
     match Level::detected() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the processor has AVX-512F, AVX2 and FMA.
@@ -66,35 +65,21 @@ pub fn pair_dots<C: Component, N: Numbered<C>>(rows: &N, pairs: &[[u32; 2]], out
 
 /// A component as it lies in memory or in a file.
 pub trait Component: Copy {
-    /// The component as a number; the scale of its row counts for codes alone.
-    fn value(self, scale: f32) -> f32;
+    /// The component as a number.
+    fn value(self) -> f32;
 }
 
 impl Component for f32 {
     #[inline(always)]
-    fn value(self, _scale: f32) -> f32 {
+    fn value(self) -> f32 {
         self
     }
 }
 
 impl Component for [u8; 4] {
     #[inline(always)]
-    fn value(self, _scale: f32) -> f32 {
+    fn value(self) -> f32 {
         f32::from_le_bytes(self)
-    }
-}
-
-impl Component for [u8; 2] {
-    #[inline(always)]
-    fn value(self, _scale: f32) -> f32 {
-        element::half_value(self)
-    }
-}
-
-impl Component for u8 {
-    #[inline(always)]
-    fn value(self, scale: f32) -> f32 {
-        element::code_value(self, scale)
     }
 }
 
@@ -128,13 +113,13 @@ impl Level {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn dot_avx512<C: Component>(a: &[f32], b: Row<'_, C>) -> f64 {
+fn dot_avx512<C: Component>(a: &[f32], b: &[C]) -> f64 {
     dot_body::<__m512d, C, 8, 2>(a, b)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn dot_avx2<C: Component>(a: &[f32], b: Row<'_, C>) -> f64 {
+fn dot_avx2<C: Component>(a: &[f32], b: &[C]) -> f64 {
     dot_body::<__m256d, C, 4, 4>(a, b)
 }
 
@@ -174,33 +159,33 @@ fn lanes_body<
     const Q: usize,
     const R: usize,
 >(
-    queries: [Row<'_, A>; Q],
-    rows: [Row<'_, C>; R],
+    queries: [&[A]; Q],
+    rows: [&[C]; R],
 ) -> [f64; R] {
-    let len = queries[0].components.len();
+    let len = queries[0].len();
     let (whole, rest) = (len / LANES, len % LANES);
     let mut lefts = [[].as_slice(); Q];
     for q in 0..Q {
-        lefts[q] = &queries[q].components.as_chunks::<LANES>().0[..whole];
+        lefts[q] = &queries[q].as_chunks::<LANES>().0[..whole];
     }
     let mut blocks = [[].as_slice(); R];
     for r in 0..R {
-        blocks[r] = &rows[r].components.as_chunks::<LANES>().0[..whole];
+        blocks[r] = &rows[r].as_chunks::<LANES>().0[..whole];
     }
     let mut sums = [[V::splat(0.0); K]; R];
     for at in 0..whole {
         let mut x = [[V::splat(0.0); K]; Q];
         for q in 0..Q {
-            x[q] = widened::<V, A, W, K>(&lefts[q][at], queries[q].scale);
+            x[q] = widened::<V, A, W, K>(&lefts[q][at]);
         }
         for r in 0..R {
-            sums[r] = added::<V, W, K>(sums[r], x[r % Q], widened::<V, C, W, K>(&blocks[r][at], rows[r].scale));
+            sums[r] = added::<V, W, K>(sums[r], x[r % Q], widened::<V, C, W, K>(&blocks[r][at]));
         }
     }
     if rest > 0 {
         for r in 0..R {
-            let x = widened::<V, f32, W, K>(&filled_up(queries[r % Q].slice(len - rest..len)), 1.0);
-            let y = widened::<V, f32, W, K>(&filled_up(rows[r].slice(len - rest..len)), 1.0);
+            let x = widened::<V, f32, W, K>(&filled_up(&queries[r % Q][len - rest..len]));
+            let y = widened::<V, f32, W, K>(&filled_up(&rows[r][len - rest..len]));
             sums[r] = added::<V, W, K>(sums[r], x, y);
         }
     }
@@ -213,10 +198,10 @@ fn lanes_body<
 
 /// The last components of a row and zeros.
 #[inline(always)]
-fn filled_up<C: Component>(rest: Row<'_, C>) -> [f32; LANES] {
+fn filled_up<C: Component>(rest: &[C]) -> [f32; LANES] {
     let mut lanes = [0.0; LANES];
-    for (lane, component) in lanes.iter_mut().zip(rest.components) {
-        *lane = component.value(rest.scale);
+    for (lane, component) in lanes.iter_mut().zip(rest) {
+        *lane = component.value();
     }
     lanes
 }
@@ -224,10 +209,10 @@ fn filled_up<C: Component>(rest: Row<'_, C>) -> [f32; LANES] {
 // No closures from here on: the compiler doesn't compile them for the instructions of the function around them.
 
 #[inline(always)]
-fn widened<V: Vector<W>, C: Component, const W: usize, const K: usize>(block: &[C; LANES], scale: f32) -> [V; K] {
+fn widened<V: Vector<W>, C: Component, const W: usize, const K: usize>(block: &[C; LANES]) -> [V; K] {
     let mut values = [0.0; LANES];
     for (value, component) in values.iter_mut().zip(block) {
-        *value = component.value(scale);
+        *value = component.value();
     }
     let mut wide = [V::splat(0.0); K];
     for (wide, values) in wide.iter_mut().zip(values.as_chunks::<W>().0) {
@@ -260,9 +245,9 @@ fn tree<V: Vector<W>, const W: usize, const K: usize>(sums: [V; K]) -> f64 {
 }
 
 #[inline(always)]
-fn dot_body<V: Vector<W>, C: Component, const W: usize, const K: usize>(a: &[f32], b: Row<'_, C>) -> f64 {
-    let dimensions = a.len().min(b.components.len());
-    lanes_body::<V, f32, C, W, K, 1, 1>([Row::of(&a[..dimensions])], [b.slice(0..dimensions)])[0]
+fn dot_body<V: Vector<W>, C: Component, const W: usize, const K: usize>(a: &[f32], b: &[C]) -> f64 {
+    let dimensions = a.len().min(b.len());
+    lanes_body::<V, f32, C, W, K, 1, 1>([&a[..dimensions]], [&b[..dimensions]])[0]
 }
 
 /// Rows are taken `R` at a time, so that one need not wait for the sums of another.
@@ -274,7 +259,7 @@ fn dots_body<V: Vector<W>, C: Component, N: Numbered<C>, const W: usize, const K
     out: &mut Vec<f32>,
 ) {
     let nothing = rows.any();
-    if nothing.components.len() != query.len() {
+    if nothing.len() != query.len() {
         return out.resize(out.len() + listed.len(), 0.0);
     }
     for numbers in listed.chunks(R) {
@@ -286,7 +271,7 @@ fn dots_body<V: Vector<W>, C: Component, N: Numbered<C>, const W: usize, const K
                 (group[at], there[at]) = (row, true);
             }
         }
-        let products = lanes_body::<V, f32, C, W, K, 1, R>([Row::of(query)], group);
+        let products = lanes_body::<V, f32, C, W, K, 1, R>([query], group);
         for at in 0..numbers.len() {
             out.push(if there[at] { round(products[at]) } else { 0.0 });
         }
@@ -425,12 +410,12 @@ mod tests {
                 let a: Vec<f32> = (0..dimensions).map(|_| hard(&mut seed)).collect();
                 let b: Vec<f32> = (0..dimensions).map(|_| hard(&mut seed)).collect();
                 let expected = oracle(&a, &b).to_bits();
-                assert_eq!(dot_body::<[f64; 2], f32, 2, 8>(&a, Row::of(&b)).to_bits(), expected);
-                assert_eq!(dot(&a, Row::of(&b)).to_bits(), expected);
+                assert_eq!(dot_body::<[f64; 2], f32, 2, 8>(&a, &b).to_bits(), expected);
+                assert_eq!(dot(&a, &b).to_bits(), expected);
                 #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                     // SAFETY: the processor was just asked.
-                    assert_eq!(unsafe { dot_avx2(&a, Row::of(&b)) }.to_bits(), expected);
+                    assert_eq!(unsafe { dot_avx2(&a, &b) }.to_bits(), expected);
                 }
             }
         }

@@ -20,8 +20,7 @@ pub mod together;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use crate::distance::rows::{Row, Rows, Stored, Typed};
-use hedgerow_format::element::{Element, Metric, SpaceKind};
+use crate::distance::rows::{Rows, Typed};
 
 /// Why a vector cannot stand in a vector space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,39 +39,13 @@ pub enum VectorFault {
 /// The similarity of two vectors of equal length; where lengths differ, the longer one's rest is ignored.
 #[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    round(kernel::dot(a, Row::of(b)))
+    round(kernel::dot(a, b))
 }
 
-/// The similarity of a vector and a row as it lies in a file.
+/// The similarity of a vector and a row that lies in a file as little-endian f32.
 #[must_use]
-pub fn dot_stored(query: &[f32], element: Element, row: &[u8]) -> f32 {
-    round(match element {
-        Element::F32 => kernel::dot(query, <[u8; 4]>::row(row)),
-        Element::F16 => kernel::dot(query, <[u8; 2]>::row(row)),
-        Element::I8 => kernel::dot(query, u8::row(row)),
-    })
-}
-
-/// The squared distance of two vectors of equal length: the similarity of their difference, rounded to f32, with itself.
-#[must_use]
-pub fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
-    let difference: Vec<f32> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    dot(&difference, &difference)
-}
-
-/// How near a vector is to a row as it lies in a file, by the metric of its space: the similarity, or the squared distance below zero.
-/// `room` is for the work.
-#[must_use]
-pub fn nearness(kind: SpaceKind, query: &[f32], row: &[u8], room: &mut Vec<f32>) -> f32 {
-    match kind.metric {
-        Metric::Cosine | Metric::Dot => dot_stored(query, kind.element, row),
-        Metric::L2 => {
-            room.clear();
-            kind.element.read(row, room);
-            room.iter_mut().zip(query).for_each(|(component, of_query)| *component = of_query - *component);
-            -dot(room, room)
-        }
-    }
+pub fn dot_bytes(query: &[f32], row_le_bytes: &[u8]) -> f32 {
+    round(kernel::dot(query, row_le_bytes.as_chunks::<4>().0))
 }
 
 /// Brings a vector to length one, the norm taken in f64 by the lanes of the similarity.
@@ -83,7 +56,7 @@ pub fn normalise(vector: &mut [f32]) -> Result<(), VectorFault> {
     if let Some(component) = vector.iter().position(|x| !x.is_finite()) {
         return Err(VectorFault::NotFinite { component });
     }
-    let norm = kernel::dot(vector, Row::of(vector)).sqrt();
+    let norm = kernel::dot(vector, vector).sqrt();
     if norm == 0.0 {
         return Err(VectorFault::Zero);
     }
@@ -100,9 +73,7 @@ pub fn dots(query: &[f32], rows: &Rows<'_>, listed: &[u32], out: &mut Vec<f32>) 
     match rows.typed() {
         _ if query.len() != rows.dimensions() => out.resize(listed.len(), 0.0),
         Typed::Together(rows) => kernel::dots(query, &rows, listed, out),
-        Typed::F32(rows) => kernel::dots(query, &rows, listed, out),
-        Typed::F16(rows) => kernel::dots(query, &rows, listed, out),
-        Typed::I8(rows) => kernel::dots(query, &rows, listed, out),
+        Typed::Apart(rows) => kernel::dots(query, &rows, listed, out),
     }
 }
 
@@ -111,9 +82,7 @@ pub fn pair_dots(rows: &Rows<'_>, pairs: &[[u32; 2]], out: &mut Vec<f32>) {
     out.clear();
     match rows.typed() {
         Typed::Together(rows) => kernel::pair_dots(&rows, pairs, out),
-        Typed::F32(rows) => kernel::pair_dots(&rows, pairs, out),
-        Typed::F16(rows) => kernel::pair_dots(&rows, pairs, out),
-        Typed::I8(rows) => kernel::pair_dots(&rows, pairs, out),
+        Typed::Apart(rows) => kernel::pair_dots(&rows, pairs, out),
     }
 }
 
@@ -131,7 +100,7 @@ mod tests {
     fn bytes_of_a_file_give_the_same_bits_as_floats() {
         let a: Vec<f32> = (0..70u8).map(|i| f32::from(i).sin()).collect();
         let bytes: Vec<u8> = a.iter().flat_map(|x| x.to_le_bytes()).collect();
-        assert_eq!(dot(&a, &a).to_bits(), dot_stored(&a, Element::F32, &bytes).to_bits());
+        assert_eq!(dot(&a, &a).to_bits(), dot_bytes(&a, &bytes).to_bits());
     }
 
     #[test]

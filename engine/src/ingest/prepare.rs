@@ -11,7 +11,6 @@ use crate::model::{Certainty, Embed, Extraction};
 use crate::segment::{StagedChunk, StagedDocument, StagedMention, StagedRelation, StagedVector};
 use crate::snapshot::Snapshot;
 use crate::writer::Batch;
-use hedgerow_format::element::{Metric, SpaceKind};
 use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{Key, limits, name};
 use rayon::prelude::*;
@@ -51,11 +50,7 @@ pub(super) fn stage(
     let outcomes: Result<Vec<Outcome>, Cancelled> = documents.into_par_iter().map_init(Analyzer::new, read).collect();
     let mut outcomes = outcomes?;
     if let Some(embedder) = pipeline.embedder {
-        let declared = batch.kinds.get(embedder.space()).copied();
-        // Damage of a store is told when the batch is committed.
-        let known = || snapshot.space_kinds().ok()?.get(embedder.space()).copied();
-        let kind = declared.or_else(known).unwrap_or_default();
-        embed(embedder, kind, &mut outcomes, control)?;
+        embed(embedder, &mut outcomes, control)?;
     }
     let mut staged = Staged::default();
     let mut keys = BTreeSet::new();
@@ -370,12 +365,7 @@ fn add(mentions: &mut BTreeMap<Key, StagedMention>, given: &str, kind: &str, fla
 
 /// Gives every staged chunk its vector. A vector that cannot be used rejects its document, a call that fails all
 /// documents that it was made for.
-fn embed(
-    embedder: &dyn Embed,
-    kind: SpaceKind,
-    outcomes: &mut [Outcome],
-    control: &dyn Control,
-) -> Result<(), Cancelled> {
+fn embed(embedder: &dyn Embed, outcomes: &mut [Outcome], control: &dyn Control) -> Result<(), Cancelled> {
     let mut places = Vec::new();
     let mut texts = Vec::new();
     for (position, outcome) in outcomes.iter().enumerate() {
@@ -391,7 +381,7 @@ fn embed(
         .par_chunks(EMBEDDED_TOGETHER)
         .map(|texts| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            if control.cancelled() { Err(Cancelled) } else { Ok(vectors(embedder, kind, &texts)) }
+            if control.cancelled() { Err(Cancelled) } else { Ok(vectors(embedder, &texts)) }
         })
         .collect();
     for ((position, chunk), vector) in places.into_iter().zip(made?.into_iter().flatten()) {
@@ -410,8 +400,8 @@ fn embed(
 /// The vector of a text, none where it has none, or why it cannot be used.
 pub(super) type Vector = Result<Option<StagedVector>, String>;
 
-/// One call: as many vectors as texts, of length one where a space of the kind compares by cosine.
-pub(super) fn vectors(embedder: &dyn Embed, kind: SpaceKind, texts: &[&str]) -> Vec<Vector> {
+/// One call: as many vectors as texts, normalised.
+pub(super) fn vectors(embedder: &dyn Embed, texts: &[&str]) -> Vec<Vector> {
     let model = embedder.model();
     let made = match embedder.embed(texts) {
         Ok(made) if made.len() == texts.len() => made,
@@ -427,13 +417,9 @@ pub(super) fn vectors(embedder: &dyn Embed, kind: SpaceKind, texts: &[&str]) -> 
         if found != expected {
             return Err(format!("the embedder {model} gave a vector of {found} components, not {expected}"));
         }
-        let unusable = |fault: String| format!("the embedder {model} gave a vector that cannot be used: {fault}");
-        if kind.metric == Metric::Cosine {
-            distance::normalise(&mut components).map_err(|fault| unusable(fault.to_string()))?;
-        }
-        let vector = StagedVector { space: embedder.space().to_owned(), model: model.to_owned(), components };
-        vector.check(kind).map_err(unusable)?;
-        Ok(Some(vector))
+        distance::normalise(&mut components)
+            .map_err(|fault| format!("the embedder {model} gave a vector that cannot be used: {fault}"))?;
+        Ok(Some(StagedVector { space: embedder.space().to_owned(), model: model.to_owned(), components }))
     };
     made.into_iter().map(staged).collect()
 }

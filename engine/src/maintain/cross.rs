@@ -5,10 +5,9 @@ use crate::error::Damage;
 use crate::index::control::{Cancelled, Control};
 use crate::index::edges::EdgeRules;
 use crate::projection::{Communities, Edges, Links, Opened};
-use crate::segment::{Segment, is_unit};
+use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
-use hedgerow_format::element::{Metric, SpaceKind};
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::EdgeSettings;
 use hedgerow_format::section::{SectionKind, Sections};
@@ -148,34 +147,30 @@ fn sources(snapshot: &Snapshot, segment: &Segment, file: &str, found: &mut Findi
     Ok(())
 }
 
-/// Model, number of components and kind of a space.
-type Made = (String, usize, SpaceKind);
-
-/// Vectors of cosine have length one, and a space has one model, one number of components and one kind in all segments.
+/// Vectors have length one, and a space has one model and one number of components in all segments.
 fn vectors(
     segment: &Segment,
     file: &str,
-    models: &mut BTreeMap<String, Made>,
+    models: &mut BTreeMap<String, (String, usize)>,
     found: &mut Findings,
 ) -> Result<(), Damage> {
     let mut first = 0;
     for view in segment.spaces()? {
-        let here = (view.model.to_owned(), view.dimensions, view.kind);
-        let known = models.entry(view.name.to_owned()).or_insert_with(|| here.clone());
-        if *known != here {
-            let told = |(model, dimensions, kind): &Made| format!("{dimensions} components of {model}, {kind}");
-            found.add(file, "gives a vector space another model or kind than an older segment", || {
-                format!("{}: {} expected, {} found", view.name, told(known), told(&here))
+        let known = models.entry(view.name.to_owned()).or_insert_with(|| (view.model.to_owned(), view.dimensions));
+        if (known.0.as_str(), known.1) != (view.model, view.dimensions) {
+            let (model, dimensions) = (&known.0, known.1);
+            found.add(file, "gives a vector space another model than an older segment", || {
+                format!("{}: {dimensions} of {model} expected, {} of {} found", view.name, view.dimensions, view.model)
             });
         }
         for row in view.vectors()? {
-            let components = view.kind.element.components(row);
-            if view.kind.metric == Metric::Cosine && !is_unit(distance::dot(&components, &components)) {
+            let row: Vec<f32> = row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+            if (distance::dot(&row, &row) - 1.0).abs() > 1e-3 {
                 found.add(file, "has a vector that is not of length one", || {
                     segment.file().place(SectionKind::Vectors, first)
                 });
             }
-            first += row.len();
+            first += view.dimensions;
         }
     }
     Ok(())

@@ -58,10 +58,6 @@ pub struct SpaceStats {
     pub model: String,
     /// Components of a vector.
     pub dimensions: usize,
-    /// What they are stored as: `f32`, `f16` or `i8`.
-    pub element: &'static str,
-    /// What vectors are compared by: `cosine`, `dot` or `l2`.
-    pub metric: &'static str,
     /// Vectors that count.
     pub vectors: u64,
     /// Vectors that its index covers; none where it has none.
@@ -198,11 +194,10 @@ impl Bounded<'_> {
             pace.step()?;
             stats.text_bytes += u64::from(self.document(id)?.text_bytes());
         }
-        for Space { name, model, dimensions, kind, vectors } in self.spaces()?.iter().cloned() {
+        for Space { name, model, dimensions, vectors } in self.spaces()?.iter().cloned() {
             let row = self.vector_index(&name).map(VectorIndex::row).transpose()?;
             let indexed = row.map(|row| u64::from(row.nodes));
-            let (element, metric) = (kind.element.name(), kind.metric.name());
-            stats.spaces.push(SpaceStats { name, model, dimensions, element, metric, vectors, indexed });
+            stats.spaces.push(SpaceStats { name, model, dimensions, vectors, indexed });
         }
         stats.segment_bytes = self.segments().iter().map(|segment| segment.entry().file.file_bytes).sum();
         stats.projection_bytes = self.manifest().projections.iter().map(|entry| entry.file.file_bytes).sum();

@@ -13,7 +13,6 @@ use crate::project::{Unmade, check, chunks_end};
 use crate::projection::{EdgeLists, Edges, EdgesData, EdgesReserve};
 use crate::snapshot::Snapshot;
 use hedgerow_format::edges::PairKind;
-use hedgerow_format::element::Element;
 use hedgerow_format::projection::{EdgeReportRow, EdgeReserveRow, EdgeRow, EdgeSpare};
 use hedgerow_format::{ChunkId, Key, TextRef};
 use rayon::prelude::*;
@@ -268,17 +267,17 @@ struct Vectors<'v> {
 
 impl<'v> Vectors<'v> {
     fn of(snapshot: &'v Snapshot, space: &str, occurs: impl Fn(ChunkId) -> bool) -> Result<Self, Unmade> {
-        let (mut rows, mut dimensions, mut element) = (Vec::new(), 0, Element::F32);
+        let (mut rows, mut dimensions) = (Vec::new(), 0);
         snapshot.for_each_vector(Some(space), |view, chunk, row| {
             if occurs(chunk) {
-                (dimensions, element) = (view.dimensions, view.kind.element);
+                dimensions = view.dimensions;
                 rows.push((chunk, row));
             }
         })?;
         rows.sort_by_key(|row| row.0);
         let hashes = rows.par_iter().map(|(_, row)| hash(row)).collect();
         let chunks = rows.iter().map(|row| row.0).collect();
-        Ok(Self { chunks, rows: Rows::of_files(rows.into_iter().map(|row| row.1), element, dimensions), hashes })
+        Ok(Self { chunks, rows: Rows::of_bytes(rows.into_iter().map(|row| row.1), dimensions), hashes })
     }
 
     fn similarity(&self, row: u32, other: u32) -> f32 {
@@ -311,12 +310,29 @@ impl<'v> Vectors<'v> {
             return Ok(None);
         }
         let gone_firsts: Vec<bool> = gone.iter().map(|row| was_first(row)).collect();
-        let Some(gone) = gone_vectors(follow.snapshot, former.space(), &gone)? else { return Ok(None) };
+        let Some(gone) = self.gone(follow.snapshot, former.space(), &gone)? else { return Ok(None) };
         let Some((set, reserve)) = as_built(former, &kept)? else { return Ok(None) };
         let former = Former { edges: &set, reserve: &reserve, rows: &rows, gone_firsts: &gone_firsts };
         let Follow { pruning, ranks, memory, control, .. } = *follow;
         let vectors = self.rows.and(gone);
         Ok(edges::update(&vectors, ranks, pruning, &former, memory, control)?)
+    }
+
+    /// The vectors of chunks that are gone or have others now, while files still hold them.
+    fn gone(&self, snapshot: &'v Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<&'v [u8]>>, Unmade> {
+        let mut wanted: HashMap<(u32, [u8; 16]), usize> =
+            rows.iter().enumerate().map(|(at, row)| ((row.chunk, row.vector), at)).collect();
+        let chunks: std::collections::HashSet<u32> = rows.iter().map(|row| row.chunk).collect();
+        let mut found: Vec<&[u8]> = vec![&[]; rows.len()];
+        snapshot.for_each_vector_held(space, |chunk, row| {
+            if !chunks.contains(&chunk.0) || row.len() != self.rows.dimensions() * 4 {
+                return;
+            }
+            if let Some(at) = wanted.remove(&(chunk.0, hash(row))) {
+                found[at] = row;
+            }
+        })?;
+        Ok(wanted.is_empty().then_some(found))
     }
 
     /// Offsets, targets and weights of the rows by chunk.
@@ -344,23 +360,6 @@ impl<'v> Vectors<'v> {
             rows,
         }
     }
-}
-
-/// The vectors of chunks that are gone or have others now, while files still hold them.
-fn gone_vectors<'v>(snapshot: &'v Snapshot, space: &str, rows: &[&EdgeRow]) -> Result<Option<Vec<&'v [u8]>>, Unmade> {
-    let mut wanted: HashMap<(u32, [u8; 16]), usize> =
-        rows.iter().enumerate().map(|(at, row)| ((row.chunk, row.vector), at)).collect();
-    let chunks: std::collections::HashSet<u32> = rows.iter().map(|row| row.chunk).collect();
-    let mut found: Vec<&[u8]> = vec![&[]; rows.len()];
-    snapshot.for_each_vector_held(space, |chunk, row| {
-        if !chunks.contains(&chunk.0) {
-            return;
-        }
-        if let Some(at) = wanted.remove(&(chunk.0, hash(row))) {
-            found[at] = row;
-        }
-    })?;
-    Ok(wanted.is_empty().then_some(found))
 }
 
 /// Bytes of memory that edges take until they are written.

@@ -9,7 +9,6 @@ use crate::project::vectors::insertion_order;
 use crate::project::{Unmade, chunks_end};
 use crate::projection::{EdgesData, EdgesReserve};
 use hedgerow_format::edges::PairKind;
-use hedgerow_format::element::Element;
 
 /// Bytes of memory for each row beside its codes and its partners.
 const ROW_BYTES: u64 = 300;
@@ -22,17 +21,17 @@ impl Task<'_> {
         let (placed, tables) = self.placed(kind, chunks)?;
         let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
         let bytes = u64::from(rules.nearest.unwrap_or_default()) * 12 + u64::from(rules.top_m) * 16 + ROW_BYTES;
-        let known = snapshot.spaces()?.iter().find(|known| known.name == space);
-        let (dimensions, element) = known.map_or((0, Element::F32), |known| (known.dimensions, known.kind.element));
-        let (vectors, mut rows) = (snapshot.vectors_of(space)?, Vec::new());
+        let (vectors, mut rows, mut dimensions) = (snapshot.vectors_of(space)?, Vec::new(), 0);
         for chunk in &placed {
-            rows.push(vectors.of(*chunk)?.unwrap_or_default());
+            let row = vectors.of(*chunk)?.unwrap_or_default();
+            dimensions = row.len() / size_of::<f32>();
+            rows.push(row);
         }
         let needed = memory.taken + rows.len() as u64 * (bytes + dimensions as u64);
         if memory.bytes.is_some_and(|allowed| needed > allowed) {
             return Err(Unmade::Memory { needed });
         }
-        let rows = Rows::of_files(rows, element, dimensions);
+        let rows = Rows::of_bytes(rows, dimensions);
         let (pruning, order) = (rules.pruning(kind, pairs), insertion_order(snapshot, &placed)?);
         let set = edges::indexed(&rows, &order, pruning, memory, control)?;
         let set = match rules.shared.zip(self.mentioned) {

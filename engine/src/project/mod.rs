@@ -26,7 +26,6 @@ use crate::projection::{Links, LinksData};
 use crate::snapshot::Snapshot;
 use crate::writer::{Compacted, Projected, Store};
 use hedgerow_format::edges::PairKind;
-use hedgerow_format::element::Metric;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::ProjectionEntry;
 use hedgerow_format::projection::EdgeReportRow as EdgeReport;
@@ -135,7 +134,7 @@ impl Store {
         let spaces = snapshot.spaces()?;
         let gone = indexed.iter().filter(|name| !spaces.iter().any(|space| space.name == **name));
         projected.extend(gone.map(|name| Projected::NoVectors((*name).to_owned())));
-        for space in spaces.iter().filter(|space| space.kind.metric == Metric::Cosine) {
+        for space in spaces {
             let index = snapshot.vector_index(&space.name);
             if !indexed.contains(space.name.as_str()) && space.vectors < self.index_from() {
                 continue;
@@ -275,18 +274,10 @@ fn mentioned<'r>(
     }
 }
 
-fn metric(space: &str, found: Metric) -> QueryError {
-    QueryError::Metric { space: space.to_owned(), what: "similarity edges", found: found.name() }
-}
-
-/// Whether there is a space whose vectors have cosines.
 fn has_space(snapshot: &Snapshot, space: &str) -> Result<(), EdgeError> {
     let spaces = snapshot.spaces().map_err(CommitError::Damaged)?;
-    if let Some(found) = spaces.iter().find(|known| known.name == space) {
-        return match found.kind.metric {
-            Metric::Cosine => Ok(()),
-            other => Err(metric(space, other).into()),
-        };
+    if spaces.iter().any(|known| known.name == space) {
+        return Ok(());
     }
     let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
     Err(QueryError::UnknownSpace { space: space.to_owned(), known }.into())

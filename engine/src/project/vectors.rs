@@ -119,7 +119,7 @@ impl<'v> Vectors<'v> {
 
     /// Their codes, by a scale that is given or else fits them.
     fn coded(&self, scale: Option<f64>) -> Coded {
-        let rows = Rows::of_files(self.rows.iter().copied(), self.space.kind.element, self.space.dimensions);
+        let rows = Rows::of_bytes(self.rows.iter().copied(), self.space.dimensions);
         let scale = scale.unwrap_or_else(|| fitting(&rows).coarse);
         let (codes, errors) = encode_rows(&rows, scale);
         Coded { scale, codes, errors }

@@ -7,7 +7,6 @@ use crate::index::edges::{Cap, EdgeRules, Population, below};
 use crate::index::guard::Guard;
 use crate::projection::Edges;
 use crate::query::legs::Vectors;
-use crate::query::search::with_cosines;
 use crate::query::verdicts::{self, Verdict};
 use crate::snapshot::{Bounded, Space};
 use hedgerow_format::edges::PairKind;
@@ -136,7 +135,11 @@ impl Bounded<'_> {
     /// [`QueryError`].
     pub fn explain(&self, pair: [ChunkId; 2], space: &str) -> Result<Explanation, QueryError> {
         self.guard.scope(|| {
-            let known = with_cosines(self.space(space)?, "similarity edges")?;
+            let spaces = self.spaces()?;
+            let Some(known) = spaces.iter().find(|known| known.name == space) else {
+                let known = spaces.iter().map(|space| space.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(QueryError::UnknownSpace { space: space.to_owned(), known });
+            };
             let vectors = Vectors::of(self, known)?;
             let tables = [self.chunk(pair[0])?.is_table(), self.chunk(pair[1])?.is_table()];
             let kind = PairKind::of(tables);
@@ -217,7 +220,7 @@ impl Bounded<'_> {
             let Some(vector) = vectors.components(chunk).filter(|_| vectors.components(other).is_some()) else {
                 return Ok(None);
             };
-            let scores = vectors.nearness(self, space, &vector)?;
+            let scores = vectors.cosines(self, space, &vector)?;
             let of_other = scores.iter().find(|(partner, _)| *partner == other).map_or(0.0, |(_, score)| *score + 0.0);
             similarity = of_other;
             let place = self.place(other)?;

@@ -1,6 +1,6 @@
 //! The two legs of flat retrieval over all chunks: BM25 and the exact vector scan.
 
-use crate::distance::{dot_stored, nearness};
+use crate::distance::dot_bytes;
 use crate::error::QueryError;
 use crate::index::terms::analysis::Analyzer;
 use crate::index::terms::bm25::{Bm25, TermWeight, idf};
@@ -8,7 +8,6 @@ use crate::index::terms::language::Language;
 use crate::query::answer::TermTrace;
 use crate::segment::{Postings, Segment};
 use crate::snapshot::{Bounded, Space};
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::{ChunkId, ChunkSlot};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
@@ -236,15 +235,13 @@ fn live_postings(bounded: &Bounded<'_>, found: &[(&Segment, Postings<'_>)]) -> R
 /// The vectors of a space that count, ascending by chunk.
 #[derive(Debug)]
 pub(super) struct Vectors<'s> {
-    kind: SpaceKind,
-    dimensions: usize,
     rows: Vec<(ChunkId, &'s [u8])>,
 }
 
 impl<'s> Vectors<'s> {
     /// Of no space.
     pub(super) fn none() -> Self {
-        Self { kind: SpaceKind::default(), dimensions: 0, rows: Vec::new() }
+        Self { rows: Vec::new() }
     }
 
     pub(super) fn of(bounded: &'s Bounded<'_>, space: &Space) -> Result<Self, QueryError> {
@@ -266,7 +263,7 @@ impl<'s> Vectors<'s> {
         if !rows.is_sorted_by_key(|(chunk, _)| *chunk) {
             rows.sort_unstable_by_key(|(chunk, _)| *chunk);
         }
-        Ok(Self { kind: space.kind, dimensions: space.dimensions, rows })
+        Ok(Self { rows })
     }
 
     /// How many there are.
@@ -281,13 +278,14 @@ impl<'s> Vectors<'s> {
 
     /// The components of some chunks' vectors, row after row; counts as much again for what is made of them.
     pub(super) fn matrix(&self, bounded: &Bounded<'_>, chunks: &[ChunkId]) -> Result<Vec<f32>, QueryError> {
-        let dimensions = self.dimensions;
+        let dimensions = self.rows.first().map_or(0, |(_, row)| row.len() / size_of::<f32>());
         bounded.guard.hold::<[f32; 2]>(chunks.len().saturating_mul(dimensions))?;
         let mut matrix = Vec::with_capacity(chunks.len().saturating_mul(dimensions));
         let mut pace = bounded.guard.pace();
         for chunk in chunks {
             pace.step()?;
-            self.kind.element.read(self.row(*chunk).unwrap_or_default(), &mut matrix);
+            let row = self.row(*chunk).unwrap_or_default();
+            matrix.extend(row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         }
         Ok(matrix)
     }
@@ -298,17 +296,17 @@ impl<'s> Vectors<'s> {
 
     /// The components of a chunk's vector.
     pub(super) fn components(&self, chunk: ChunkId) -> Option<Vec<f32>> {
-        Some(self.kind.element.components(self.row(chunk)?))
+        Some(self.row(chunk)?.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
 
     /// The cosine of two chunks; 0 where one of them has no vector.
     pub(super) fn between(&self, a: ChunkId, b: ChunkId) -> f32 {
-        self.components(a).zip(self.row(b)).map_or(0.0, |(a, b)| dot_stored(&a, self.kind.element, b))
+        self.components(a).zip(self.row(b)).map_or(0.0, |(a, b)| dot_bytes(&a, b))
     }
 
-    /// How near every vector is to a question's: its cosine with it, which has length 1, or what else the space compares by, squared
-    /// distances below zero. Compares all, on all threads; the scores are the same bits on every machine.
-    pub(super) fn nearness(
+    /// The cosine of every vector with a question's, which has length 1. Compares all, on all threads; the scores are the
+    /// same bits on every machine.
+    pub(super) fn cosines(
         &self,
         bounded: &Bounded<'_>,
         space: &Space,
@@ -321,9 +319,9 @@ impl<'s> Vectors<'s> {
         let compared: Result<Vec<Vec<(ChunkId, f32)>>, QueryError> = self
             .rows
             .par_chunks(COMPARED_TOGETHER)
-            .map_init(Vec::new, |room, rows| {
+            .map(|rows| {
                 guard.poll()?;
-                Ok(rows.iter().map(|(chunk, row)| (*chunk, nearness(self.kind, question, row, room))).collect())
+                Ok(rows.iter().map(|(chunk, row)| (*chunk, dot_bytes(question, row))).collect())
             })
             .collect();
         Ok(compared?.concat())

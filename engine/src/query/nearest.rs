@@ -10,7 +10,6 @@ use crate::projection::VectorIndex;
 use crate::query::legs::Vectors;
 use crate::query::together;
 use crate::snapshot::{Bounded, Space, SpaceVectors};
-use hedgerow_format::element::Element;
 use hedgerow_format::{ChunkId, ChunkSlot, F32s, U32s};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
@@ -58,7 +57,6 @@ pub(super) struct Search<'q> {
     probe: Probe,
     /// How far the question lies from what its codes stand for.
     left: f64,
-    element: Element,
     vectors: SpaceVectors<'q>,
     allowed: Option<&'q RoaringBitmap>,
     /// Chunks that have their vectors in segments which the index doesn't cover, so that it tells nothing of them.
@@ -67,7 +65,7 @@ pub(super) struct Search<'q> {
 }
 
 impl Bounded<'_> {
-    /// The nearest chunks to a question's vector, with how near they are, in no order; more than `count` perhaps.
+    /// The nearest chunks to a question's vector, with cosines, in no order; more than `count` perhaps.
     pub(super) fn nearest(
         &self,
         space: &Space,
@@ -80,7 +78,7 @@ impl Bounded<'_> {
             return Ok(Vec::new());
         }
         let Some(index) = self.vector_index(&space.name) else {
-            let mut found = Vectors::of(self, space)?.nearness(self, space, question)?;
+            let mut found = Vectors::of(self, space)?.cosines(self, space, question)?;
             found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
             return Ok(found);
         };
@@ -143,7 +141,7 @@ impl Bounded<'_> {
         if covered.iter().all(|covered| *covered) || planted(Planted::UncoveredSkipped) {
             return Ok(Vec::new());
         }
-        Vectors::outside(self, space, &covered)?.nearness(self, space, question)
+        Vectors::outside(self, space, &covered)?.cosines(self, space, question)
     }
 }
 
@@ -166,7 +164,6 @@ impl<'q> Search<'q> {
             question,
             probe,
             left,
-            element: space.kind.element,
             vectors: bounded.vectors_of(&space.name)?,
             allowed,
             newer: RoaringBitmap::new(),
@@ -257,7 +254,7 @@ impl<'q> Search<'q> {
         }
         let listed: Vec<u32> = (0..).take(rows.len()).collect();
         let mut cosines = Vec::with_capacity(rows.len());
-        dots(self.question, &Rows::of_files(rows, self.element, self.question.len()), &listed, &mut cosines);
+        dots(self.question, &Rows::of_bytes(rows, self.question.len()), &listed, &mut cosines);
         Ok(chunks.into_iter().zip(cosines).collect())
     }
 
@@ -287,9 +284,9 @@ impl<'q> Search<'q> {
         let mut contest = Contest::new(self.count, ROOM);
         products(&self.probe, self.graph.rows, nodes, scores);
         for (node, product) in nodes.iter().zip(scores) {
-            // The question has length one, and the vector to the precision of what is stored: see `Codes` for the bound.
-            let own = self.error(*node);
-            let error = own + self.left * (LENGTH_MAX + own) + ROUNDING;
+            // The vector and the question have length one: see `Codes` for the bound.
+            let error = self.error(*node);
+            let error = error + self.left * (1.0 + error) + ROUNDING;
             let estimate = f64::from(*product) * self.unit;
             if estimate + error >= contest.line && self.is_wanted(*node) {
                 contest.enter(Bounds { least: estimate - error, most: estimate + error, node: *node });
@@ -304,8 +301,6 @@ impl<'q> Search<'q> {
     }
 }
 
-/// More than the length of a vector of a space that compares by cosine.
-pub(super) const LENGTH_MAX: f64 = 1.001;
 /// More than what a cosine and the figures here are rounded by.
 pub(super) const ROUNDING: f64 = 1e-5;
 

@@ -9,7 +9,6 @@ use crate::query::{node, rank};
 use crate::snapshot::{Bounded, Space, chunk_key};
 use hedgerow_format::ChunkId;
 use rayon::prelude::*;
-use hedgerow_format::element::{Element, Metric, SpaceKind};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -19,8 +18,7 @@ use std::borrow::Cow;
 pub struct Found {
     /// Key of the chunk.
     pub key: String,
-    /// Its score: BM25; or by what the vector space compares, the cosine, the inner product, or the squared distance, which is lowest
-    /// for what is nearest.
+    /// Its score: BM25 or cosine.
     pub score: f32,
 }
 
@@ -121,7 +119,7 @@ impl Bounded<'_> {
             let (space, chosen) = (self.space(space)?, self.chosen(search)?);
             let vector = question(space, vector)?;
             let found = self.nearest(space, &vector, chosen.as_deref(), search.count, search.recall)?;
-            self.told(space, found, search.count)
+            self.told(found, search.count)
         })
     }
 
@@ -141,7 +139,7 @@ impl Bounded<'_> {
             let questions: Result<Vec<Vec<f32>>, QueryError> =
                 vectors.iter().map(|vector| question(space, vector.as_ref())).collect();
             let found = self.nearest_of_all(space, &questions?, chosen.as_deref(), search.count, search.recall)?;
-            found.into_par_iter().map(|found| self.told(space, found, search.count)).collect()
+            found.into_par_iter().map(|found| self.told(found, search.count)).collect()
         })
     }
 
@@ -156,20 +154,19 @@ impl Bounded<'_> {
     }
 
     /// The best of what was found, by their keys.
-    fn told(&self, space: &Space, found: Vec<(ChunkId, f32)>, count: usize) -> Result<Vec<Found>, QueryError> {
+    fn told(&self, found: Vec<(ChunkId, f32)>, count: usize) -> Result<Vec<Found>, QueryError> {
         let best = rank::best_named(self, found, count)?;
-        let sign = if space.kind.metric == Metric::L2 { -1.0 } else { 1.0 };
-        let told = |one: rank::Named<'_>| Found { key: chunk_key(one.document, one.ordinal), score: one.score * sign };
+        let told = |one: rank::Named<'_>| Found { key: chunk_key(one.document, one.ordinal), score: one.score };
         Ok(best.into_iter().map(told).collect())
     }
 
-    /// The vector of a chunk in a space, as it is stored; none where it has none.
+    /// The vector of a chunk in a space, of length one; none where it has none.
     ///
     /// # Errors
     /// [`QueryError::Damaged`].
     pub fn vector(&self, space: &str, chunk: ChunkId) -> Result<Option<Vec<f32>>, QueryError> {
         let row = self.vectors_of(space)?.of(chunk)?;
-        row.map(|row| Ok(self.space(space)?.kind.element.components(row))).transpose()
+        Ok(row.map(|row| row.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
     }
 
     /// See [`Snapshot::chunks_where`](crate::Snapshot::chunks_where).
@@ -200,35 +197,19 @@ impl Bounded<'_> {
     }
 }
 
-/// A question's vector, as it is compared with those of a space.
+/// A question's vector of a space, of length one.
 fn question(space: &Space, vector: &[f32]) -> Result<Vec<f32>, QueryError> {
     check_length(space, vector)?;
     let mut vector = vector.to_vec();
-    fit(space, &mut vector)?;
+    unit(space, &mut vector)?;
     Ok(vector)
 }
 
-/// Makes of a question's vector what is compared with those of a space: by cosine, one of length 1.
-pub(super) fn fit(space: &Space, vector: &mut [f32]) -> Result<(), QueryError> {
-    let unfit = |expected: String, found: String| QueryError::Vector { space: space.name.clone(), expected, found };
-    if space.kind.metric == Metric::Cosine {
-        return distance::normalise(vector)
-            .map_err(|fault| unfit("a vector with a direction".into(), fault.to_string()));
-    }
-    let compared = SpaceKind { element: Element::F32, ..space.kind };
-    match compared.beyond(vector) {
-        Some(at) => {
-            let most = compared.component_max();
-            Err(unfit(format!("numbers up to {most}"), format!("{} as component {at}", vector[at])))
-        }
-        None => Ok(()),
-    }
-}
-
-/// A space whose vectors have cosines.
-pub(super) fn with_cosines<'s>(space: &'s Space, what: &'static str) -> Result<&'s Space, QueryError> {
-    match space.kind.metric {
-        Metric::Cosine => Ok(space),
-        other => Err(QueryError::Metric { space: space.name.clone(), what, found: other.name() }),
-    }
+/// Gives a question's vector length 1.
+pub(super) fn unit(space: &Space, vector: &mut [f32]) -> Result<(), QueryError> {
+    distance::normalise(vector).map_err(|fault| QueryError::Vector {
+        space: space.name.clone(),
+        expected: "a vector with a direction".into(),
+        found: fault.to_string(),
+    })
 }

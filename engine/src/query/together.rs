@@ -3,7 +3,7 @@
 use crate::distance::tile::{TILE_COLUMNS, TILE_ROWS};
 use crate::distance::together::{Panel, Tiles};
 use crate::error::QueryError;
-use crate::query::nearest::{Bounds, Contest, LENGTH_MAX, ROUNDING, Search};
+use crate::query::nearest::{Bounds, Contest, ROUNDING, Search};
 use hedgerow_format::ChunkId;
 use rayon::prelude::*;
 
@@ -77,11 +77,11 @@ impl Group<'_, '_> {
                         continue;
                     };
                     let left = self.panel.lefts()[column];
-                    let error = own + left * (LENGTH_MAX + own) + ROUNDING;
+                    let error = own + left * (1.0 + own) + ROUNDING;
                     let estimate = f64::from(*product) * unit;
                     let bounds = Bounds { least: estimate - error, most: estimate + error, node: *node };
                     if bounds.most >= contest.line && search.is_wanted(*node) && contest.enter(bounds) {
-                        self.lines[column] = units((contest.line - left * LENGTH_MAX - ROUNDING) / unit) - 2;
+                        self.lines[column] = units((contest.line - left - ROUNDING) / unit) - 2;
                     }
                 }
             }

@@ -5,7 +5,6 @@ use crate::segment::extraction;
 use crate::segment::graph::Graph;
 use crate::segment::lists::ListRows;
 use crate::segment::{Numbered, OverlayExtraction, StagedChunk, StagedRelation, Strings};
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::file::{FileBuilder, FileIdentity, Finished};
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::{ChunkRow, DeadVectorRow, DocumentRow, SegmentShape, SpaceRow, TermRow};
@@ -13,7 +12,6 @@ use hedgerow_format::text::{Codec, TEXT_BLOCK_BYTES, TextBlock, pack_block};
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key, Record, limits};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// What a segment is to hold.
@@ -25,8 +23,6 @@ pub struct Content {
     pub documents: Vec<Numbered>,
     /// Rows about documents of earlier segments.
     pub overlay: Overlay,
-    /// What its vector spaces were made for; one that is not named here is of the usual kind.
-    pub kinds: BTreeMap<String, SpaceKind>,
     /// How its text is written.
     pub codec: Codec,
 }
@@ -94,7 +90,7 @@ pub struct OverlayVector {
     pub model: String,
     /// The chunk.
     pub chunk: ChunkId,
-    /// Its components.
+    /// Its components, normalised.
     pub components: Vec<f32>,
 }
 
@@ -121,11 +117,9 @@ pub fn build<W: Write>(out: W, identity: FileIdentity, content: &Content) -> io:
     if !rows.vectors.is_empty() {
         file.begin(SectionKind::Vectors)?;
     }
-    let mut row = Vec::new();
-    for (kind, components) in &rows.vectors {
-        row.clear();
-        kind.write(components, &mut row);
-        file.put(&row)?;
+    for (_, _, components) in &rows.vectors {
+        let bytes: Vec<u8> = components.iter().flat_map(|component| component.to_le_bytes()).collect();
+        file.put(&bytes)?;
     }
     if !content.overlay.dead_documents.is_empty() && !planted(Planted::TombstonesLost) {
         let mut bytes = Vec::new();
@@ -156,8 +150,8 @@ struct Rows<'a> {
     lists: ListRows,
     spaces: Vec<u8>,
     vector_chunks: Vec<u8>,
-    /// In the order of the sections.
-    vectors: Vec<(SpaceKind, &'a [f32])>,
+    /// Space, chunk id, components: in the order of the sections.
+    vectors: Vec<(&'a str, u32, &'a [f32])>,
     dead_vectors: Vec<u8>,
 }
 
@@ -323,7 +317,7 @@ fn write_ids<W: Write>(file: &mut FileBuilder<W>, content: &Content) -> io::Resu
     file.section(SectionKind::DocumentOrder, &order)
 }
 
-type SpaceSections<'a> = (Vec<u8>, Vec<u8>, Vec<(SpaceKind, &'a [f32])>);
+type SpaceSections<'a> = (Vec<u8>, Vec<u8>, Vec<(&'a str, u32, &'a [f32])>);
 
 fn spaces<'a>(content: &'a Content, strings: &mut Strings) -> Result<SpaceSections<'a>, FormatError> {
     let mut vectors: Vec<(&str, u32, &[f32], &str)> = Vec::new();
@@ -338,8 +332,7 @@ fn spaces<'a>(content: &'a Content, strings: &mut Strings) -> Result<SpaceSectio
             .map(|v| (v.space.as_str(), v.chunk.0, v.components.as_slice(), v.model.as_str())),
     );
     vectors.sort_by_key(|vector| (vector.0, vector.1));
-    let (mut rows, mut first_vector, mut first_byte) = (Vec::new(), 0_u32, 0_u64);
-    let mut stored = Vec::with_capacity(vectors.len());
+    let (mut rows, mut first_vector, mut first_component) = (Vec::new(), 0_u32, 0_u64);
     if vectors.chunk_by(|a, b| a.0 == b.0).count() > limits::SPACES {
         return Err(limit("the number of vector spaces", limits::SPACES as u64));
     }
@@ -347,22 +340,24 @@ fn spaces<'a>(content: &'a Content, strings: &mut Strings) -> Result<SpaceSectio
         let Some((name, _, components, model)) = group.first() else { continue };
         let length = count(group.len(), "the number of vectors")?;
         let dimensions = count(components.len(), "the dimensions of a vector")?;
-        let kind = content.kinds.get(*name).copied().unwrap_or_default();
         SpaceRow {
             name: strings.place(name)?,
             model: strings.place(model)?,
             dimensions,
-            metric: kind.metric.number(),
-            element: kind.element.number(),
+            metric: 0,
+            element: 0,
             first_vector,
             vectors: length,
-            first_byte,
+            first_component,
         }
         .encode(&mut rows);
         first_vector += length;
-        first_byte += u64::from(length) * kind.element.row_bytes(components.len()) as u64;
-        stored.extend(group.iter().map(|(_, _, components, _)| (kind, *components)));
+        first_component += u64::from(length) * u64::from(dimensions);
     }
     let vector_chunks = vectors.iter().flat_map(|vector| vector.1.to_le_bytes()).collect();
-    Ok((rows, vector_chunks, stored))
+    Ok((
+        rows,
+        vector_chunks,
+        vectors.into_iter().map(|(space, chunk, components, _)| (space, chunk, components)).collect(),
+    ))
 }

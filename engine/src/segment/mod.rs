@@ -15,7 +15,6 @@ pub(crate) use graph::csr;
 pub use lists::{StagedEdge, StagedEdgeList};
 pub(crate) use read::find_key;
 pub use read::{Postings, Segment};
-pub(crate) use staged::is_unit;
 pub use staged::{Numbered, StagedChunk, StagedDocument, StagedEnd, StagedMention, StagedRelation, StagedVector};
 pub use strings::Strings;
 pub use vectors::SpaceView;

@@ -2,7 +2,6 @@
 
 use crate::distance;
 use crate::segment::{StagedEdgeList, StagedExtraction};
-use hedgerow_format::element::{Metric, SpaceKind};
 use hedgerow_format::segment::mention_flags;
 use hedgerow_format::{ChunkId, DocumentId, Key, limits, name};
 use std::collections::BTreeSet;
@@ -162,6 +161,7 @@ impl StagedChunk {
             }
         }
         for vector in &self.vectors {
+            vector.check()?;
             if !spaces.insert(&vector.space) {
                 return Err(format!("there are two vectors in the space {}", vector.space));
             }
@@ -271,45 +271,34 @@ impl StagedEnd {
     }
 }
 
-/// A vector of a chunk in a space, of length one where the space compares by cosine.
+/// A vector of a chunk in a space, normalised.
 #[derive(Clone, Debug)]
 pub struct StagedVector {
     /// Name of the space.
     pub space: String,
     /// Identity of the model.
     pub model: String,
-    /// Its components; the commit rounds them to what the space stores.
+    /// Its components.
     pub components: Vec<f32>,
 }
 
 impl StagedVector {
-    /// Whether it can be written into a space of a kind.
+    /// Whether it can be written.
     ///
     /// # Errors
     /// A sentence that says what is wrong.
-    pub fn check(&self, kind: SpaceKind) -> Result<(), String> {
-        let Self { space, model, components } = self;
-        within("the name of a space", space.len(), limits::NAME_BYTES)?;
-        within("the name of a model", model.len(), limits::NAME_BYTES)?;
-        if space.is_empty() {
-            return Err("a vector is in a space without a name".into());
-        }
-        if let Some(at) = kind.beyond(components) {
-            let (found, most, element) = (components[at], kind.component_max(), kind.element.name());
+    pub fn check(&self) -> Result<(), String> {
+        within("the name of a space", self.space.len(), limits::NAME_BYTES)?;
+        within("the name of a model", self.model.len(), limits::NAME_BYTES)?;
+        // A vector of length 1 to the precision of f32 is left as it is.
+        let length = distance::dot(&self.components, &self.components);
+        let is_unit = (length - 1.0).abs() <= 1e-3;
+        if !is_unit || self.space.is_empty() {
             return Err(format!(
-                "component {at} of a vector in the space {space:?} is {found}: {element} has numbers up to {most}"
+                "a vector in the space {:?} is not normalised: its squared length is {length}",
+                self.space
             ));
-        }
-        // A vector of length 1 to the precision of what is stored is left as it is.
-        let length = distance::dot(components, components);
-        if kind.metric == Metric::Cosine && !is_unit(length) {
-            return Err(format!("a vector in the space {space:?} is not normalised: its squared length is {length}"));
         }
         Ok(())
     }
-}
-
-/// Whether a squared length is that of a vector of length one, as spaces that compare by cosine have them.
-pub(crate) fn is_unit(squared: f32) -> bool {
-    (squared - 1.0).abs() <= 1e-3
 }

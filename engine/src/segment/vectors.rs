@@ -2,7 +2,6 @@
 
 use crate::error::Damage;
 use crate::segment::Segment;
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::SpaceRow;
 use hedgerow_format::{ChunkId, ChunkSlot, FormatError, Rows, U32s};
@@ -16,12 +15,10 @@ pub struct SpaceView<'a> {
     pub model: &'a str,
     /// Components of a vector.
     pub dimensions: usize,
-    /// How they are stored and compared.
-    pub kind: SpaceKind,
     /// Chunk ids, ascending.
     pub chunks: U32s<'a>,
     segment: &'a Segment,
-    /// Where the first one begins in its section.
+    /// Where the first one's components begin in their section.
     start: usize,
 }
 
@@ -38,21 +35,19 @@ impl Segment {
                 let first = usize::try_from(row.first_vector).unwrap_or(usize::MAX);
                 let last = first.saturating_add(usize::try_from(row.vectors).unwrap_or(usize::MAX));
                 let dimensions = usize::try_from(row.dimensions).unwrap_or(usize::MAX);
-                let start = usize::try_from(row.first_byte).ok();
+                let start = usize::try_from(row.first_component).ok().and_then(|first| first.checked_mul(4));
                 let chunks = chunks.slice(first..last);
-                let broken = |rule| self.file().damage(FormatError::Invariant { section: "spaces", rule, row: 0 });
-                let kind = SpaceKind::from_numbers(row.element, row.metric).ok_or_else(|| broken("S-VEC-2"))?;
-                let bytes = kind.element.row_bytes(dimensions).checked_mul(last.saturating_sub(first));
+                let bytes = dimensions.checked_mul(4).and_then(|row| row.checked_mul(last.saturating_sub(first)));
                 let end = start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes));
                 let fits = end.is_some_and(|end| end <= held);
+                let shape = || FormatError::Invariant { section: "vectors", rule: "S-VEC-3", row: 0 };
                 Ok(SpaceView {
                     name: self.string(row.name)?,
                     model: self.string(row.model)?,
                     dimensions,
-                    kind,
                     chunks,
                     segment: self,
-                    start: start.filter(|_| fits).ok_or_else(|| broken("S-VEC-3"))?,
+                    start: start.filter(|_| fits).ok_or_else(|| self.file().damage(shape()))?,
                 })
             })
             .collect()
@@ -60,7 +55,7 @@ impl Segment {
 }
 
 impl<'a> SpaceView<'a> {
-    /// The vectors beside the chunks as they are stored: all of them.
+    /// The vectors beside the chunks, little-endian `f32`: all of them.
     ///
     /// # Errors
     /// [`Damage`].
@@ -71,7 +66,7 @@ impl<'a> SpaceView<'a> {
         Ok(components.chunks_exact(bytes.max(1)))
     }
 
-    /// One of the vectors, as it is stored.
+    /// One of the vectors.
     ///
     /// # Errors
     /// [`Damage`].
@@ -89,6 +84,6 @@ impl<'a> SpaceView<'a> {
     }
 
     fn row_bytes(&self) -> usize {
-        self.kind.element.row_bytes(self.dimensions)
+        self.dimensions.saturating_mul(4)
     }
 }

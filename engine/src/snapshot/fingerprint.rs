@@ -4,9 +4,7 @@ use crate::error::Damage;
 use crate::segment::{StagedChunk, StagedDocument, StagedEdgeList, StagedEnd, StagedExtraction, StagedRelation};
 use crate::snapshot::Snapshot;
 use hedgerow_format::Key;
-use hedgerow_format::element::SpaceKind;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl Snapshot {
@@ -26,13 +24,12 @@ impl Snapshot {
         E: From<Damage>,
     {
         let restage = self.restage(0..self.segments().len())?;
-        let kinds = self.space_kinds()?;
         let mut hashes: Vec<(Key, [u8; 32])> = Vec::new();
         for position in 0..self.segments().len() {
             // Once it says no, what is left is passed over.
             let documents = restage.chosen(position, |_| go_on().is_ok())?;
             go_on()?;
-            let hash = |document: &StagedDocument| (Key::of_document(&document.name), hash(document, &kinds));
+            let hash = |document: &StagedDocument| (Key::of_document(&document.name), hash(document));
             hashes.extend(documents.par_iter().map(|numbered| hash(&numbered.document)).collect::<Vec<_>>());
         }
         hashes.sort_unstable();
@@ -74,7 +71,7 @@ impl Hasher {
         self.numbers(&[range.start, range.end]);
     }
 
-    fn chunk(&mut self, chunk: &StagedChunk, kinds: &BTreeMap<String, SpaceKind>) {
+    fn chunk(&mut self, chunk: &StagedChunk) {
         self.range(&chunk.range);
         self.numbers(&[chunk.kind, chunk.length]);
         self.texts(&[&chunk.heading, &chunk.metadata]);
@@ -101,8 +98,6 @@ impl Hasher {
         self.count(vectors.len());
         for vector in vectors {
             self.texts(&[&vector.space, &vector.model]);
-            let SpaceKind { element, metric } = kinds.get(&vector.space).copied().unwrap_or_default();
-            self.numbers(&[u32::from(metric.number()), u32::from(element.number())]);
             self.count(vector.components.len());
             for component in &vector.components {
                 self.numbers(&[component.to_bits()]);
@@ -166,7 +161,7 @@ impl Hasher {
     }
 }
 
-fn hash(document: &StagedDocument, kinds: &BTreeMap<String, SpaceKind>) -> [u8; 32] {
+fn hash(document: &StagedDocument) -> [u8; 32] {
     let StagedDocument { name, fingerprint, title, source, media_type, metadata, text, chunks, relations, edge_lists } =
         document;
     let mut hasher = Hasher::default();
@@ -174,7 +169,7 @@ fn hash(document: &StagedDocument, kinds: &BTreeMap<String, SpaceKind>) -> [u8; 
     hasher.bytes(fingerprint);
     hasher.count(chunks.len());
     for chunk in chunks {
-        hasher.chunk(chunk, kinds);
+        hasher.chunk(chunk);
     }
     hasher.relations(relations);
     hasher.edge_lists(edge_lists);

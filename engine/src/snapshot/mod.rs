@@ -26,7 +26,6 @@ use crate::index::graph::rules::CommunityRules;
 use crate::planted::{Planted, planted};
 use crate::projection::{Communities, Edges, FormerCommunities, Links, VectorIndex};
 use crate::segment::Segment;
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::file::FileKind;
 use hedgerow_format::manifest::{Manifest, ProjectionEntry};
 use hedgerow_format::{ChunkId, DocumentId, FormatError, Key};
@@ -79,8 +78,6 @@ pub struct Space {
     pub model: String,
     /// Components of a vector.
     pub dimensions: usize,
-    /// How vectors are stored and compared.
-    pub kind: SpaceKind,
     /// Vectors that count.
     pub vectors: u64,
 }

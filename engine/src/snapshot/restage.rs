@@ -7,7 +7,6 @@ use crate::segment::{
 };
 use crate::snapshot::Snapshot;
 use crate::snapshot::extractions::{end, relation};
-use hedgerow_format::element::Element;
 use hedgerow_format::segment::{DocumentRow, EdgeListView, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow};
 use hedgerow_format::{ChunkId, ChunkSlot, DocumentId};
 use roaring::RoaringBitmap;
@@ -31,13 +30,12 @@ pub(crate) struct Restage<'s> {
 struct VectorRow<'s> {
     space: &'s str,
     model: &'s str,
-    element: Element,
-    row: &'s [u8],
+    components: &'s [u8],
 }
 
 impl VectorRow<'_> {
     fn components(&self) -> Vec<f32> {
-        self.element.components(self.row)
+        self.components.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
     }
 }
 
@@ -62,9 +60,8 @@ impl Snapshot {
             })?;
         }
         let mut vectors: HashMap<ChunkId, Vec<VectorRow<'_>>> = HashMap::new();
-        self.for_each_vector_of(run.clone(), None, |view, chunk, row| {
-            let (space, model, element) = (view.name, view.model, view.kind.element);
-            vectors.entry(chunk).or_default().push(VectorRow { space, model, element, row });
+        self.for_each_vector_of(run.clone(), None, |view, chunk, components| {
+            vectors.entry(chunk).or_default().push(VectorRow { space: view.name, model: view.model, components });
         })?;
         Ok(Restage { snapshot: self, run, relations, vectors, extractions })
     }

@@ -48,7 +48,7 @@ impl<E: From<Damage>> Signals<'_, E> {
     fn vectors(&self, space: &str, chunks: &[ChunkId]) -> Result<Dense<'static>, E> {
         let mut order: Vec<(ChunkId, usize)> = chunks.iter().copied().zip(0..).collect();
         order.sort_unstable();
-        let (mut matrix, mut columns, mut room) = (Vec::new(), 0, Vec::new());
+        let (mut matrix, mut columns) = (Vec::new(), 0);
         self.snapshot.for_each_vector(Some(space), |view, chunk, row| {
             let Ok(at) = order.binary_search_by_key(&chunk, |known| known.0) else { return };
             if matrix.is_empty() {
@@ -56,9 +56,9 @@ impl<E: From<Damage>> Signals<'_, E> {
                 matrix.resize(chunks.len() * columns, 0.0);
             }
             let components = matrix.chunks_exact_mut(columns.max(1)).nth(order[at].1).unwrap_or_default();
-            room.clear();
-            view.kind.element.read(row, &mut room);
-            components.iter_mut().zip(&room).for_each(|(place, component)| *place = *component);
+            for (component, bytes) in components.iter_mut().zip(row.as_chunks().0) {
+                *component = f32::from_le_bytes(*bytes);
+            }
         })?;
         Ok(Dense::new(matrix, columns))
     }

@@ -4,7 +4,6 @@ use crate::error::Damage;
 use crate::segment::SpaceView;
 use crate::snapshot::{Snapshot, Space};
 use hedgerow_format::ChunkId;
-use hedgerow_format::element::SpaceKind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -33,7 +32,6 @@ impl Snapshot {
                     name: view.name.to_owned(),
                     model: view.model.to_owned(),
                     dimensions: view.dimensions,
-                    kind: view.kind,
                     vectors: 0,
                 });
                 space.vectors +=
@@ -44,16 +42,8 @@ impl Snapshot {
         Ok(self.spaces.get_or_init(|| spaces.into_values().collect()))
     }
 
-    /// What each space was made for whose vectors files still hold, whether they count or not.
-    pub(crate) fn space_kinds(&self) -> Result<BTreeMap<String, SpaceKind>, Damage> {
-        let mut kinds = BTreeMap::new();
-        for segment in &self.segments {
-            kinds.extend(segment.spaces()?.into_iter().map(|view| (view.name.to_owned(), view.kind)));
-        }
-        Ok(kinds)
-    }
-
-    /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its row as it is stored.
+    /// Calls `visit` with every vector that counts, of one space or of all: the view it lies in, its chunk, its
+    /// little-endian components.
     pub(crate) fn for_each_vector<'s>(
         &'s self,
         space: Option<&str>,
@@ -62,8 +52,8 @@ impl Snapshot {
         self.for_each_vector_of(0..self.segments.len(), space, visit)
     }
 
-    /// Calls `visit` with every vector of a space that files still hold, whether it counts or not: its chunk, its row as it
-    /// is stored.
+    /// Calls `visit` with every vector of a space that files still hold, whether it counts or not: its chunk, its
+    /// little-endian components.
     pub(crate) fn for_each_vector_held<'s>(
         &'s self,
         space: &str,
@@ -123,7 +113,7 @@ impl Snapshot {
 }
 
 impl<'s> SpaceVectors<'s> {
-    /// The vector of a chunk that counts, as it is stored; none where there is none.
+    /// The vector of a chunk that counts, as little-endian `f32`; none where there is none.
     pub fn of(&self, chunk: ChunkId) -> Result<Option<&'s [u8]>, Damage> {
         if !self.snapshot.is_live(chunk) {
             return Ok(None);

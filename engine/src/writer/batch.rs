@@ -1,7 +1,6 @@
 //! What becomes visible together.
 
 use crate::segment::{StagedDocument, StagedExtraction, StagedRelation, StagedVector};
-use hedgerow_format::element::SpaceKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Changes that are committed together. Its size is the memory that a commit takes.
@@ -12,7 +11,6 @@ pub struct Batch {
     pub(crate) relations: Vec<(Target, StagedRelation)>,
     pub(crate) vectors: Vec<(Target, StagedVector)>,
     pub(crate) extractions: Vec<(Target, StagedExtraction)>,
-    pub(crate) kinds: BTreeMap<String, SpaceKind>,
     staged_bytes: usize,
 }
 
@@ -57,12 +55,6 @@ impl Batch {
         self.relations.push((source, relation));
     }
 
-    /// Says how a vector space stores and compares its vectors; without that, as 32-bit numbers and by cosine. It is decided when
-    /// the space gets its first vectors, and stays as long as files hold any of them: to say it again is right, another kind is refused.
-    pub fn space(&mut self, name: &str, kind: SpaceKind) {
-        self.kinds.insert(name.to_owned(), kind);
-    }
-
     /// Sets the vector of a chunk in a space. For a whole document, it must have exactly one chunk.
     pub fn set_vector(&mut self, target: Target, vector: StagedVector) {
         self.staged_bytes += vector.components.len() * 4 + 128;
@@ -79,7 +71,7 @@ impl Batch {
     /// Whether it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { documents, deletions, relations, vectors, extractions, kinds: _, staged_bytes: _ } = self;
+        let Self { documents, deletions, relations, vectors, extractions, staged_bytes: _ } = self;
         let no_documents = documents.is_empty() && deletions.is_empty();
         no_documents && relations.is_empty() && vectors.is_empty() && extractions.is_empty()
     }

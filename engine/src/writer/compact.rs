@@ -133,7 +133,7 @@ fn merged(snapshot: &Snapshot, run: Range<usize>) -> Result<Content, Damage> {
         chunks_end: last.chunks_end,
         chunks: count(chunks),
     };
-    Ok(Content { shape, documents, overlay, kinds: snapshot.space_kinds()?, ..Content::default() })
+    Ok(Content { shape, documents, overlay, ..Content::default() })
 }
 
 /// The faults that can be put in here.

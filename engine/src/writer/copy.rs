@@ -46,9 +46,6 @@ impl Store {
 fn batch_of(snapshot: &Snapshot, wanted: &BTreeSet<DocumentId>) -> Result<Batch, Damage> {
     let restage = snapshot.restage(0..snapshot.segments().len())?;
     let mut batch = Batch::default();
-    for space in snapshot.spaces()? {
-        batch.space(&space.name, space.kind);
-    }
     for position in 0..snapshot.segments().len() {
         for numbered in restage.chosen(position, |id| wanted.contains(&id))? {
             batch.put(numbered.document);

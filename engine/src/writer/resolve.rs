@@ -8,7 +8,6 @@ use crate::segment::{
 };
 use crate::snapshot::{DocumentView, Snapshot};
 use crate::writer::{Batch, Committed, Target};
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::manifest::Manifest;
 use hedgerow_format::segment::{NO_CHUNK, NO_EXTRACTION, SegmentShape};
 use hedgerow_format::text::Codec;
@@ -22,8 +21,6 @@ pub(super) struct Resolved {
     pub documents: Vec<StagedDocument>,
     /// Rows about older documents.
     pub overlay: Overlay,
-    /// What the spaces of the store and the batch are made for.
-    kinds: BTreeMap<String, SpaceKind>,
     counts: Committed,
 }
 
@@ -53,13 +50,13 @@ impl Resolved {
         let (documents_count, chunks) = (documents_end - first_document, chunks_end - first_chunk);
         let shape =
             SegmentShape { first_document, documents_end, documents: documents_count, first_chunk, chunks_end, chunks };
-        Ok((Content { shape, documents, overlay: self.overlay, kinds: self.kinds, codec }, self.counts))
+        Ok((Content { shape, documents, overlay: self.overlay, codec }, self.counts))
     }
 }
 
 /// Looks up all that the batch refers to.
 pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, CommitError> {
-    let Batch { documents, deletions, relations, vectors, extractions, kinds, .. } = batch;
+    let Batch { documents, deletions, relations, vectors, extractions, .. } = batch;
     let mut resolved = Resolved::default();
     let mut staged: BTreeMap<Key, StagedDocument> = BTreeMap::new();
     for name in deletions {
@@ -91,10 +88,10 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         relation.check().map_err(|reason| malformed(&target, reason))?;
         resolved.relate(snapshot, &mut staged, &target, relation)?;
     }
-    let mut spaces = Spaces::of(snapshot, kinds)?;
-    for document in staged.values_mut() {
-        for vector in document.chunks.iter_mut().flat_map(|chunk| &mut chunk.vectors) {
-            spaces.fit(&document.name, vector)?;
+    let mut spaces = Spaces::of(snapshot)?;
+    for document in staged.values() {
+        for vector in document.chunks.iter().flat_map(|chunk| &chunk.vectors) {
+            spaces.check(&document.name, vector)?;
         }
     }
     // A document stands for its only chunk: of two vectors for one chunk the later counts, however it is named.
@@ -103,14 +100,14 @@ pub(super) fn resolve(snapshot: &Snapshot, batch: Batch) -> Result<Resolved, Com
         let place = (target.document.clone(), target.chunk.unwrap_or(0), vector.space.clone());
         latest.insert(place, (target, vector));
     }
-    for (target, mut vector) in latest.into_values() {
-        spaces.fit(&target.document, &mut vector)?;
+    for (target, vector) in latest.into_values() {
+        vector.check().map_err(|reason| malformed(&target, reason))?;
+        spaces.check(&target.document, &vector)?;
         resolved.set_vector(snapshot, &mut staged, &target, vector)?;
     }
     resolved.set_extractions(snapshot, &mut staged, extractions)?;
     resolved.counts.chunks = staged.values().map(|document| document.chunks.len() as u64).sum();
     resolved.documents = staged.into_values().collect();
-    resolved.kinds = spaces.kinds;
     Ok(resolved)
 }
 
@@ -253,58 +250,40 @@ fn known_vector(snapshot: &Snapshot, chunk: ChunkId, vector: &StagedVector) -> R
     for segment in snapshot.segments() {
         for view in segment.spaces()?.into_iter().filter(|view| view.name == vector.space) {
             let Some(row) = view.chunks.position_of(chunk.0) else { continue };
-            let mut written = Vec::new();
-            view.kind.write(&vector.components, &mut written);
-            let same = view.vector(row)? == written;
+            let bytes = view.vector(row)?;
+            let same = bytes.iter().copied().eq(vector.components.iter().flat_map(|component| component.to_le_bytes()));
             known = if same { Known::Same } else { Known::Other };
         }
     }
     Ok(known)
 }
 
-/// What each vector space holds: a space has one model, one number of components and one kind.
-struct Spaces {
-    known: HashMap<String, (String, usize)>,
-    kinds: BTreeMap<String, SpaceKind>,
-}
+/// What each vector space holds: a space has one model and one number of components.
+struct Spaces(HashMap<String, (String, usize)>);
 
 impl Spaces {
-    /// Those of the store, and the kinds that new ones are to have.
-    fn of(snapshot: &Snapshot, wanted: BTreeMap<String, SpaceKind>) -> Result<Self, CommitError> {
-        let mut known = HashMap::new();
+    fn of(snapshot: &Snapshot) -> Result<Self, Damage> {
+        let mut spaces = HashMap::new();
         for segment in snapshot.segments() {
             for view in segment.spaces()? {
-                known.insert(view.name.to_owned(), (view.model.to_owned(), view.dimensions));
+                spaces.insert(view.name.to_owned(), (view.model.to_owned(), view.dimensions));
             }
         }
-        let mut kinds = snapshot.space_kinds()?;
-        for (space, found) in wanted {
-            let expected = *kinds.entry(space.clone()).or_insert(found);
-            if expected != found {
-                return Err(CommitError::SpaceKind { space, expected, found });
-            }
-        }
-        Ok(Self { known, kinds })
+        Ok(Self(spaces))
     }
 
-    /// Makes of a vector what its space stores.
-    fn fit(&mut self, key: &str, vector: &mut StagedVector) -> Result<(), CommitError> {
+    fn check(&mut self, key: &str, vector: &StagedVector) -> Result<(), CommitError> {
         let found = (vector.model.clone(), vector.components.len());
-        let known = self.known.entry(vector.space.clone()).or_insert_with(|| found.clone());
+        let known = self.0.entry(vector.space.clone()).or_insert_with(|| found.clone());
         let limit = hedgerow_format::limits::DIMENSIONS;
-        if *known != found || !(1..=limit).contains(&found.1) {
-            return Err(CommitError::Space {
-                key: key.to_owned(),
-                space: vector.space.clone(),
-                expected: format!("{} components of {}", known.1, known.0),
-                found: format!("{} components of {}", found.1, found.0),
-            });
+        if *known == found && (1..=limit).contains(&found.1) {
+            return Ok(());
         }
-        let kind = *self.kinds.entry(vector.space.clone()).or_default();
-        let checked = vector.check(kind).and_then(|()| {
-            kind.round(&mut vector.components);
-            vector.check(kind)
-        });
-        checked.map_err(|reason| CommitError::Malformed { key: key.to_owned(), reason })
+        Err(CommitError::Space {
+            key: key.to_owned(),
+            space: vector.space.clone(),
+            expected: format!("{} components of {}", known.1, known.0),
+            found: format!("{} components of {}", found.1, found.0),
+        })
     }
 }

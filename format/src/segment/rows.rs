@@ -180,11 +180,11 @@ record! {
         0 name: TextRef = "Name of the space.";
         8 model: TextRef = "Identity of the model.";
         16 dimensions: u32 = "Components of a vector, 1 to 4,096.";
-        20 metric: u16 = "0 cosine: the vectors have length 1; 1 dot; 2 L2.";
-        22 element: u16 = "0 `f32`, 1 `f16`, 2 `i8`.";
+        20 metric: u16 = "0 cosine: the vectors have length 1.";
+        22 element: u16 = "0 `f32`.";
         24 first_vector: u32 = "First of its rows in `vector chunks`.";
         28 vectors: u32 = "Number of its vectors.";
-        32 first_byte: u64 = "First of its bytes in `vectors`.";
+        32 first_component: u64 = "First of its components in `vectors`.";
     }
 }
 

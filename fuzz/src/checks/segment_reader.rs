@@ -1,6 +1,5 @@
 //! Reads all that a segment holds, as its users do.
 
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::file::Whole;
 use hedgerow_format::section::{SectionKind, Sections};
 use hedgerow_format::segment::{
@@ -211,19 +210,17 @@ fn terms(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
 
 fn vectors(file: &Whole<'_>, shape: SegmentShape) -> Result<(), Unread> {
     let chunks = file.u32s(SectionKind::VectorChunks)?;
-    let vectors = file.section(SectionKind::Vectors)?;
+    let components = file.u32s(SectionKind::Vectors)?;
     for space in file.rows::<SpaceRow>(SectionKind::Spaces)?.iter() {
         strings(file, [space.name, space.model])?;
         let (first, count) = (space.first_vector as usize, space.vectors as usize);
         let found = chunks.slice(first..first.saturating_add(count));
         let known = found.len() == count && found.iter().all(|chunk| chunk < shape.chunks_end);
         there(known.then_some(()), "the chunk of a vector")?;
-        let kind = there(SpaceKind::from_numbers(space.element, space.metric), "the kind of a space")?;
-        let start = usize::try_from(space.first_byte).unwrap_or(usize::MAX);
-        let row_bytes = kind.element.row_bytes(space.dimensions as usize);
-        let found = vectors.get(start..start.saturating_add(count.saturating_mul(row_bytes)));
-        let finite = |row: &[u8]| kind.element.components(row).iter().all(|component| component.is_finite());
-        let known = found.is_some_and(|found| found.chunks_exact(row_bytes.max(1)).all(finite));
+        let start = usize::try_from(space.first_component).unwrap_or(usize::MAX);
+        let length = count.saturating_mul(space.dimensions as usize);
+        let found = components.slice(start..start.saturating_add(length));
+        let known = found.len() == length && found.iter().all(|bits| f32::from_bits(bits).is_finite());
         there(known.then_some(()), "a vector")?;
     }
     Ok(())

@@ -201,7 +201,7 @@ fn put(store: &Store, rows: impl Iterator<Item = (usize, Result<Vec<f32>, Failur
     while rows.peek().is_some() {
         let mut batch = Batch::default();
         for (number, row) in rows.by_ref().take(BATCH) {
-            batch.put(staged(number, unit(number, row?)?, SPACE, String::new()));
+            batch.put(staged(number, row?, SPACE, String::new())?);
         }
         store.commit(batch)?;
     }
@@ -209,18 +209,13 @@ fn put(store: &Store, rows: impl Iterator<Item = (usize, Result<Vec<f32>, Failur
 }
 
 /// A document with one chunk, which has the vector of a row; its name is the row's number.
-fn staged(row: usize, components: Vec<f32>, space: &str, metadata: String) -> StagedDocument {
+fn staged(row: usize, mut components: Vec<f32>, space: &str, metadata: String) -> Result<StagedDocument, Failure> {
+    hedgerow::normalise(&mut components)
+        .map_err(|fault| Failure::Usage(format!("row {row}: {fault}; vectors must be of length one")))?;
     let vector = StagedVector { space: space.into(), model: SPACE.into(), components };
     let chunk = StagedChunk { range: 0..1, metadata, vectors: vec![vector], ..StagedChunk::default() };
     let name = format!("{row:09}");
-    StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() }
-}
-
-/// A row with length one.
-fn unit(row: usize, mut components: Vec<f32>) -> Result<Vec<f32>, Failure> {
-    hedgerow::normalise(&mut components)
-        .map_err(|fault| Failure::Usage(format!("row {row}: {fault}; vectors must be of length one")))?;
-    Ok(components)
+    Ok(StagedDocument { name, text: "x".into(), chunks: vec![chunk], ..StagedDocument::default() })
 }
 
 /// The most memory that the process had at once, maps included, where the system tells.

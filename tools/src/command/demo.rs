@@ -51,7 +51,6 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         store: &store,
         pipeline: pipeline(Some(&table), Some(Chunking::default())),
         documents_max: 1000,
-        element: None,
         bytes_total: 0,
         progress: &progress,
         session,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ArgGroup;
-use hedgerow::{Chunking, Embed, Space, SpaceKind, Store};
+use hedgerow::{Chunking, Embed, Store};
 use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
@@ -24,7 +24,6 @@ use crate::command::intake::{Feed, Intake, Rejections, Tally, files};
 use crate::command::models::{self, EmbedderChoice};
 use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
-use crate::command::spaces::KindArgs;
 use crate::failure::{Failure, Outcome};
 use crate::read::lines::Lines;
 use crate::session::{Progress, Session};
@@ -50,15 +49,14 @@ their weights. They belong to a document without text, import:HASH, as triples d
 
 Vectors are a matrix in .npy: f32 or f16, little-endian, C order. Line N of --ids is the key of the document or chunk \
 of row N; a blank line passes over its row, and the matrix may have more rows than there are lines. A document must \
-have exactly one chunk. A space stores and compares its vectors as --element and --metric say when it gets the first ones; by cosine, they \
-are brought to length one.
+have exactly one chunk.
 
 Documents come first, then triples, edges and vectors. A line is printed as soon as a batch is durable.
 
 Examples:
   hedgerow import wiki.hedgerow --documents passages.jsonl
   hedgerow import web.hedgerow --edges links.npy --predicate \"links to\" --names pages.txt
-  hedgerow import wiki.hedgerow --vectors v.npy --ids keys.txt --space minilm --model MiniLM-L6 --element f16"
+  hedgerow import wiki.hedgerow --vectors v.npy --ids keys.txt --space minilm --model MiniLM-L6"
 )]
 pub struct Args {
     /// Folder of the store
@@ -83,8 +81,6 @@ pub struct Args {
     /// What made the vectors [default: as the space says already, or else its name]
     #[arg(long, value_name = "NAME", requires = "vectors")]
     model: Option<String>,
-    #[command(flatten)]
-    kind: KindArgs,
     /// What gives the documents' chunks their vectors: static (the table that comes with the program), none, minilm:FOLDER (a model in a
     /// folder) or URL#MODEL (a model behind a URL)
     #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
@@ -251,7 +247,6 @@ impl Run<'_> {
         let intake = Intake {
             store: self.store,
             pipeline: pipeline(embedder, self.chunking),
-            element: None,
             documents_max: self.batch_max(),
             bytes_total: input.bytes,
             progress: &self.progress,
@@ -280,15 +275,14 @@ impl Run<'_> {
     }
 
     /// The space of the vectors, which must fit what the store has or is about to get.
-    fn space(&self, files: &VectorFiles<'_>, embedder: Option<&dyn Embed>) -> Result<Space, Failure> {
+    fn space(&self, files: &VectorFiles<'_>, embedder: Option<&dyn Embed>) -> Result<hedgerow::Space, Failure> {
         let mut spaces = self.store.snapshot().spaces()?.to_vec();
         if self.args.documents.is_some()
             && let Some(embedder) = embedder
         {
             let (name, model) = (embedder.space().to_owned(), embedder.model().to_owned());
-            let (dimensions, kind) = (embedder.dimensions(), SpaceKind::default());
-            spaces.push(Space { name, model, dimensions, kind, vectors: 0 });
+            spaces.push(hedgerow::Space { name, model, dimensions: embedder.dimensions(), vectors: 0 });
         }
-        files.space(&spaces, &self.args.space, self.args.model.as_deref(), self.args.kind)
+        files.space(&spaces, &self.args.space, self.args.model.as_deref())
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hedgerow::{Element, Store};
+use hedgerow::Store;
 use serde::Serialize;
 
 use crate::command::chunking::ChunkArgs;
@@ -14,7 +14,6 @@ use crate::command::intake::{Feed, Intake, Rejections, Tally};
 use crate::command::models::{self, EmbedderChoice};
 use crate::command::pipeline;
 use crate::command::render::layout::{counted, grouped};
-use crate::command::spaces::element;
 use crate::failure::{Failure, Outcome};
 use crate::read::folder::{self, Listing};
 use crate::session::{RejectedRecord, Session};
@@ -47,10 +46,6 @@ pub struct Args {
     /// folder) or URL#MODEL (a model behind a URL)
     #[arg(long, value_name = "EMBEDDER", default_value = "static", value_parser = EmbedderChoice::parse)]
     embedder: EmbedderChoice,
-    /// What components of the vectors are stored as: f32, f16 (half of the bytes) or i8 (about a quarter); a space that has vectors keeps
-    /// what it has [default: f32]
-    #[arg(long, value_name = "ELEMENT", value_parser = element)]
-    element: Option<Element>,
     #[command(flatten)]
     chunks: ChunkArgs,
     /// What encrypted PDF files open with; without it the empty password is tried
@@ -78,7 +73,6 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         store: &store,
         pipeline: pipeline(embedder.as_deref(), Some(chunking)),
         documents_max: DOCUMENTS_MAX,
-        element: args.element,
         bytes_total: listing.files.iter().filter_map(|file| fs::metadata(&file.path).ok()).map(|file| file.len()).sum(),
         progress: &progress,
         session,

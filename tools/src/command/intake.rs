@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use std::thread::{ScopedJoinHandle, scope};
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
-use hedgerow::{Batch, Control, Element, Pipeline, SpaceKind, Store};
+use hedgerow::{Batch, Control, Pipeline, Store};
 use serde::Serialize;
 
 use crate::command::intake::feed::Incoming;
@@ -28,8 +28,6 @@ pub struct Intake<'a> {
     pub pipeline: Pipeline<'a>,
     /// Documents of a batch at most; their bytes are bounded as well.
     pub documents_max: usize,
-    /// What a new space of the embedder stores components as.
-    pub element: Option<Element>,
     /// Bytes of all input, for the progress.
     pub bytes_total: u64,
     /// Who shows the progress and cancels.
@@ -130,9 +128,6 @@ impl Intake<'_> {
             let keys: Vec<String> = documents.iter().map(|document| document.key.clone()).collect();
             ahead.wait_for(&keys)?;
             let mut batch = Batch::default();
-            if let Some((element, embedder)) = self.element.zip(self.pipeline.embedder) {
-                batch.space(embedder.space(), SpaceKind { element, ..SpaceKind::default() });
-            }
             let staged = self.pipeline.stage(&self.store.snapshot(), documents, &mut batch, self.progress)?;
             let unread: HashSet<&str> = staged.rejected.iter().map(|rejected| rejected.key.as_str()).collect();
             let last = keys.iter().rev().find(|key| !unread.contains(key.as_str())).cloned().unwrap_or_default();

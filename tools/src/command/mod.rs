@@ -31,7 +31,6 @@ mod restore;
 mod rm;
 mod salvage;
 mod show;
-mod spaces;
 mod stats;
 mod strategies;
 mod verify;

@@ -16,8 +16,7 @@ use crate::session::Session;
 /// List the chunks whose vectors are nearest to that of a chunk, or of a text
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Where the space has an index, it is walked until so much of what is nearest is found as --recall says; cosines are exact. A space \
-that compares by dot or l2 is compared with as a whole, and tells inner products, the highest first, or squared distances, the lowest first.
+Where the space has an index, it is walked until so much of what is nearest is found as --recall says; cosines are exact.
 
 Examples:
   hedgerow nearest notes.hedgerow 'band.md#0'
@@ -72,7 +71,6 @@ enum Share {
 #[derive(Debug, Serialize)]
 struct Told {
     space: String,
-    metric: &'static str,
     nearest: Vec<Found>,
 }
 
@@ -100,9 +98,7 @@ pub fn run(args: &Args, session: &Session) -> Result<Outcome, Failure> {
         let mut nearest = store.search_vectors(&space, &vector, &search)?;
         nearest.retain(|found| args.key.as_ref() != Some(&found.key));
         nearest.truncate(count);
-        let spaces = store.spaces().map_err(QueryError::from)?;
-        let metric = spaces.iter().find(|known| known.name == space).map(|known| known.kind.metric).unwrap_or_default();
-        Ok(Told { space, metric: metric.name(), nearest })
+        Ok(Told { space, nearest })
     })?;
     session.print(&told, |out| human(out, &told))?;
     Ok(Outcome::Done)
@@ -144,7 +140,7 @@ fn of_chunk(args: &Args, store: &Bounded<'_>, key: &str) -> Result<(String, Vec<
 }
 
 fn human(out: &mut dyn Write, told: &Told) -> io::Result<()> {
-    let mut table = Table::new(&[(told.metric, Side::Right), ("chunk", Side::Left)]);
+    let mut table = Table::new(&[("cosine", Side::Right), ("chunk", Side::Left)]);
     for found in &told.nearest {
         table.add([decimal(found.score, 4), found.key.clone()]);
     }

@@ -48,8 +48,7 @@ fn human(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     field(out, "relations", &grouped(stats.relations))?;
     for space in &stats.spaces {
         let vectors = counted(space.vectors, "vector", "vectors");
-        let stored = format!("{} components as {}, compared by {}", space.dimensions, space.element, space.metric);
-        let made = format!("{stored}, made by {}", space.model);
+        let made = format!("{} components, made by {}", space.dimensions, space.model);
         let indexed = space.indexed.map(|count| format!("; its index covers {}", grouped(count))).unwrap_or_default();
         field(out, "vectors", &format!("{}: {vectors} of {made}{indexed}", space.name))?;
     }

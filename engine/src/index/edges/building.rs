@@ -317,7 +317,6 @@ mod tests {
     use crate::index::edges::lists::Nowhere;
     use crate::index::edges::lists::tests::{Elsewhere, MEMORY};
     use crate::index::edges::{Cap, EdgeMemory, Population, build};
-    use hedgerow_format::element::Element;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -449,7 +448,7 @@ mod tests {
     fn edges_are_the_same_wherever_codes_and_partners_lie() {
         let matrix = vectors(ROWS as usize, 6);
         let bytes: Vec<u8> = matrix.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let rows = Rows::of_files(bytes.chunks(24), Element::F32, 6);
+        let rows = Rows::of_bytes(bytes.chunks(24), 6);
         let ranks: Vec<u32> = (0..ROWS).rev().collect();
         let near = Pruning { nearest: Some(2), cap: Cap::Both, apart: true, ..RULES };
         for rules in [RULES, Pruning { pairs: Population::Across(700), ..near }] {

@@ -9,7 +9,6 @@ use crate::ingest::chunking::recursive;
 use crate::ingest::chunking::sections::Section;
 use crate::ingest::prepare::{EMBEDDED_TOGETHER, vectors};
 use crate::model::Embed;
-use hedgerow_format::element::SpaceKind;
 
 /// Sentences that a chunk has at least where the size allows it.
 const SENTENCES_MIN: usize = 3;
@@ -81,7 +80,7 @@ fn distances(
             return Err("cancelled".to_owned());
         }
         let texts: Vec<&str> = windows.iter().map(|window| &text[window.clone()]).collect();
-        for (place, vector) in vectors(embedder, SpaceKind::default(), &texts).into_iter().enumerate() {
+        for (place, vector) in vectors(embedder, &texts).into_iter().enumerate() {
             let vector = vector?.map(|vector| vector.components);
             if position + place > 0 {
                 let both = before.as_deref().zip(vector.as_deref());

@@ -6,7 +6,6 @@ use crate::maintain::salvage::extractions::Extractions;
 use crate::maintain::salvage::lists::Lists;
 use crate::maintain::salvage::part::{Part, index};
 use crate::segment::{StagedDocument, StagedEnd, StagedRelation, StagedVector};
-use hedgerow_format::element::SpaceKind;
 use hedgerow_format::section::SectionKind;
 use hedgerow_format::segment::{DeadVectorRow, EvidenceRow, NO_CHUNK, NO_EXTRACTION, RelationRow, SpaceRow};
 use hedgerow_format::{DocumentId, limits};
@@ -28,8 +27,8 @@ pub(super) struct Extras {
     added: HashMap<DocumentId, Vec<Sourced>>,
     /// By chunk and space: the newest vector, none where it is lost.
     vectors: BTreeMap<(u32, String), Option<VectorPlace>>,
-    /// Model, number of components and kind of each space.
-    spaces: BTreeMap<String, (String, usize, SpaceKind)>,
+    /// Model and number of components of each space.
+    spaces: HashMap<String, (String, usize)>,
     /// What extractors found.
     pub extractions: Extractions,
     /// Files of which something is lost that no document can be told from.
@@ -94,11 +93,8 @@ impl Extras {
                 continue;
             };
             let dimensions = index(row.dimensions);
-            let kind = SpaceKind::from_numbers(row.element, row.metric);
-            let fits = kind.filter(|_| (1..=limits::DIMENSIONS).contains(&dimensions)).is_some_and(|kind| {
-                let made = (model, dimensions, kind);
-                *self.spaces.entry(name.clone()).or_insert_with(|| made.clone()) == made
-            });
+            let known = self.spaces.entry(name.clone()).or_insert_with(|| (model.clone(), dimensions));
+            let fits = (1..=limits::DIMENSIONS).contains(&dimensions) && *known == (model.clone(), dimensions);
             for number in 0..index(row.vectors) {
                 let at = index(row.first_vector).saturating_add(number);
                 let Some(chunk) = part.wreck.number(SectionKind::VectorChunks, at) else {
@@ -184,20 +180,19 @@ impl Extras {
 
     fn vector(&self, parts: &[Part], space: &str, place: VectorPlace) -> Option<StagedVector> {
         let part = parts.get(place.part)?;
-        let row: SpaceRow = part.wreck.row(SectionKind::Spaces, place.space)?;
-        let (model, dimensions, kind) = self.spaces.get(space)?;
-        let bytes = kind.element.row_bytes(*dimensions);
-        let first = usize::try_from(row.first_byte).ok()?.checked_add(place.number.checked_mul(bytes)?)?;
-        let row = part.wreck.bytes(SectionKind::Vectors, first..first.checked_add(bytes)?)?;
-        let (space, model, components) = (space.to_owned(), model.clone(), kind.element.components(row));
-        let vector = StagedVector { space, model, components };
-        (kind.is_sound(row) && vector.check(*kind).is_ok()).then_some(vector)
+        let row = part.wreck.row(SectionKind::Spaces, place.space)?;
+        let components = components(part, &row, place.number)?;
+        let vector = StagedVector { space: space.to_owned(), model: self.spaces.get(space)?.0.clone(), components };
+        vector.check().is_ok().then_some(vector)
     }
+}
 
-    /// What the spaces were made for.
-    pub fn kinds(&self) -> impl Iterator<Item = (&str, SpaceKind)> {
-        self.spaces.iter().map(|(space, (_, _, kind))| (space.as_str(), *kind))
-    }
+fn components(part: &Part, row: &SpaceRow, number: usize) -> Option<Vec<f32>> {
+    let dimensions = index(row.dimensions);
+    let first =
+        usize::try_from(row.first_component).ok()?.checked_add(number.checked_mul(dimensions)?)?.checked_mul(4)?;
+    let bytes = part.wreck.bytes(SectionKind::Vectors, first..first.checked_add(dimensions.checked_mul(4)?)?)?;
+    Some(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
 /// Calls `visit` with every source whose document can be read; says how many cannot.

@@ -157,7 +157,7 @@ impl<'e> Work<'e> {
 
     fn read(&mut self, store: &Store) -> Result<(), SalvageError> {
         let total = self.parts.iter().map(|part| part.documents() as u64).sum();
-        let (mut batch, mut done) = (self.batch(), 0);
+        let (mut batch, mut done) = (Batch::default(), 0);
         let mut analyzer = Analyzer::new();
         let parts = std::mem::take(&mut self.parts);
         for (position, part) in parts.iter().enumerate() {
@@ -183,20 +183,13 @@ impl<'e> Work<'e> {
                     batch.put(document);
                 }
                 if batch.staged_bytes() > BATCH_BYTES {
-                    store.commit(std::mem::replace(&mut batch, self.batch()))?;
+                    store.commit(std::mem::take(&mut batch))?;
                 }
             }
         }
         self.control.advance(total, total);
         store.commit(batch)?;
         Ok(())
-    }
-
-    /// An empty batch for the spaces that there were.
-    fn batch(&self) -> Batch {
-        let mut batch = Batch::default();
-        self.extras.kinds().for_each(|(space, kind)| batch.space(space, kind));
-        batch
     }
 
     /// Whether a document is live and the newest of its key, as far as that can be read.

@@ -79,7 +79,7 @@ impl<'s, 'q> Plan<'s, 'q> {
         };
         if let Some(vector) = vector {
             vectors = Vectors::of(snapshot, &vector.space)?;
-            let scored = vectors.nearness(snapshot, &vector.space, &vector.components)?;
+            let scored = vectors.cosines(snapshot, &vector.space, &vector.components)?;
             cosines = Scores::of(snapshot, &scored)?;
             let compared = scored.len() as u64;
             weight = vector.weight;

@@ -5,10 +5,6 @@ use crate::model::{Embed, ModelError, Models};
 use crate::query::ask::Question;
 use crate::query::search;
 use crate::snapshot::{Bounded, Space};
-use hedgerow_format::element::Metric;
-
-/// What needs cosines here.
-const ASKING: &str = "answers to questions";
 
 /// The question's vector with its space and weight.
 pub(super) struct QuestionVector {
@@ -24,13 +20,11 @@ pub(super) fn question_vector(
     models: Models<'_>,
     incomplete: &mut Vec<String>,
 ) -> Result<Option<QuestionVector>, QueryError> {
-    let first = || -> Result<Option<&Space>, QueryError> {
-        Ok(snapshot.spaces()?.iter().find(|space| space.kind.metric == Metric::Cosine))
-    };
+    let first = || -> Result<Option<&Space>, QueryError> { Ok(snapshot.spaces()?.first()) };
     let space = match (&question.space, models.embedder) {
-        (Some(name), _) => Some(search::with_cosines(snapshot.space(name)?, ASKING)?),
+        (Some(name), _) => Some(snapshot.space(name)?),
         (None, Some(embedder)) => match snapshot.space(embedder.space()) {
-            Ok(space) => Some(search::with_cosines(space, ASKING)?),
+            Ok(space) => Some(space),
             Err(_) => first()?,
         },
         (None, None) => first()?,
@@ -56,7 +50,7 @@ pub(super) fn question_vector(
         }
     };
     let Some(mut components) = components else { return Ok(None) };
-    search::fit(space, &mut components)?;
+    search::unit(space, &mut components)?;
     Ok(Some(QuestionVector { space: space.clone(), components, weight: weight.clamp(0.0, 1.0) }))
 }
 

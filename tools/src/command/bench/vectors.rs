@@ -15,7 +15,6 @@ use crate::command::bench::vectors::measure::{Measured, SETTINGS, measure};
 use crate::command::bench::{Scratch, peak_mb, pool, staged};
 use crate::command::render::field;
 use crate::command::render::layout::{Side, Table, grouped};
-use crate::command::spaces::KindArgs;
 use crate::failure::{Failure, Outcome};
 use crate::read::npy::Matrix;
 use crate::session::{Progress, Session};
@@ -29,7 +28,6 @@ process opens it and finds the ten nearest of each query, one query at a time, o
 Examples:
   hedgerow bench vectors --base base.npy --queries queries.npy --truth truth.npy --threads 2 --json
   hedgerow bench vectors --base base.npy --queries queries.npy --rows 10000 --filter-percent 50,10,1
-  hedgerow bench vectors --base base.npy --queries queries.npy --element i8 --metric l2
   hedgerow bench vectors --base base.npy --queries queries.npy --store v.hedgerow --settings exact")]
 pub(super) struct Args {
     /// Vectors, one a row: f32 or f16
@@ -44,8 +42,6 @@ pub(super) struct Args {
     /// Name of the vector space
     #[arg(long, value_name = "NAME", default_value = "bench")]
     space: String,
-    #[command(flatten)]
-    kind: KindArgs,
     /// Use the first rows only; the nearest are then found by comparing with all
     #[arg(long, value_name = "N", conflicts_with = "truth")]
     rows: Option<usize>,
@@ -131,9 +127,9 @@ struct Built {
 
 /// Makes a store with a document a row, ready to be searched.
 fn load(args: &Args, path: &Path, progress: &Progress) -> Result<Built, Failure> {
-    let rows = rows_of(args, &Matrix::open(&args.base)?);
-    let kind = args.kind.kind(None);
-    let mut vectors = truth::rows_as(&args.base, rows, kind.metric)?.enumerate();
+    let matrix = Matrix::open(&args.base)?;
+    let rows = rows_of(args, &matrix);
+    let mut vectors = matrix.rows().take(rows).enumerate();
     let start = Instant::now();
     let mut env = Env::folder(path)?;
     if args.segments > 1 {
@@ -142,9 +138,8 @@ fn load(args: &Args, path: &Path, progress: &Progress) -> Result<Built, Failure>
     let store = Store::open_or_create_in(env)?;
     for _ in 0..args.segments {
         let mut batch = Batch::default();
-        batch.space(&args.space, kind);
         for (row, vector) in vectors.by_ref().take(rows.div_ceil(args.segments.into())) {
-            batch.put(staged(row, vector?, &args.space, truth::metadata(row, &args.filter_percent)));
+            batch.put(staged(row, vector?, &args.space, truth::metadata(row, &args.filter_percent))?);
         }
         store.commit(batch)?;
     }
@@ -184,7 +179,6 @@ fn elsewhere(
     command.arg("--base").arg(&args.base).arg("--queries").arg(&args.queries);
     command.arg("--store").arg(store).arg("--truth").arg(truth);
     command.args(["--runs", &args.runs.to_string(), "--threads", &args.threads.to_string()]);
-    command.args(["--metric", args.kind.kind(None).metric.name()]);
     if let Some(percent) = percent {
         command.args(["--filter-percent", &percent.to_string()]);
     }
@@ -204,8 +198,7 @@ fn human(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
         let memory = first.build_rss_mb.map(|peak| format!("; {peak:.0} MiB at most")).unwrap_or_default();
         field(out, "build", &format!("{seconds:.2} s{memory}"))?;
     }
-    let share = format!("{:.3} of the vectors as f32", first.disk_share);
-    field(out, "disk", &format!("{:.1} MiB: {share}", first.disk_mb))?;
+    field(out, "disk", &format!("{:.1} MiB", first.disk_mb))?;
     let heading = ["threads", "queries", "recall", "queries/s", "p50 µs", "p99 µs", "first ms", "MiB"];
     let heading: Vec<(&str, Side)> = heading.map(|name| (name, Side::Right)).into();
     let mut table = Table::new(&[&[("setting", Side::Left)], &heading[..]].concat());

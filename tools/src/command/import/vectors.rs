@@ -5,13 +5,12 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use hedgerow::{Control, Metric, Snapshot, Space, StagedVector, Target, normalise};
+use hedgerow::{Control, Snapshot, Space, StagedVector, Target, normalise};
 use hedgerow_format::limits;
 
 use crate::command::import::overlay::{Filling, Overlay, OverlayTally};
 use crate::command::intake::{Origin, Rejections};
 use crate::command::render::layout::counted;
-use crate::command::spaces::KindArgs;
 use crate::failure::Failure;
 use crate::read::lines::{LineError, Lines};
 use crate::read::npy::Matrix;
@@ -38,7 +37,7 @@ impl<'a> VectorFiles<'a> {
     ///
     /// # Errors
     /// [`Failure::Usage`] when the matrix does not fit it.
-    pub fn space(&self, known: &[Space], name: &str, model: Option<&str>, kind: KindArgs) -> Result<Space, Failure> {
+    pub fn space(&self, known: &[Space], name: &str, model: Option<&str>) -> Result<Space, Failure> {
         let dimensions = self.matrix.columns();
         if dimensions > limits::DIMENSIONS {
             let most = limits::DIMENSIONS;
@@ -55,10 +54,7 @@ impl<'a> VectorFiles<'a> {
                      columns by {model}: name another --space"
                 )))
             }
-            _ => {
-                let kind = kind.kind(known.map(|space| space.kind));
-                Ok(Space { name: name.to_owned(), model: model.to_owned(), dimensions, kind, vectors: 0 })
-            }
+            _ => Ok(Space { name: name.to_owned(), model: model.to_owned(), dimensions, vectors: 0 }),
         }
     }
 }
@@ -91,14 +87,14 @@ pub(super) fn import(
             (Err(reason), _) => Err(reason),
             (Ok(_), None) => Err(format!("the matrix has only {}", counted(row_count, "row", "rows"))),
             (Ok(key), Some(components)) => match target(&overlay.store.snapshot(), &key)? {
-                Ok(target) => usable(components, space).map(|vector| (key, target, vector)),
+                Ok(target) => usable(components).map(|components| (key, target, components)),
                 Err(reason) => Err(reason),
             },
         };
         match read {
-            Ok((key, target, vector)) => {
-                filling.batch.space(&space.name, space.kind);
-                filling.batch.set_vector(target, vector);
+            Ok((key, target, components)) => {
+                let (space, model) = (space.name.clone(), space.model.clone());
+                filling.batch.set_vector(target, StagedVector { space, model, components });
                 filling.added(1, &key);
             }
             Err(reason) => {
@@ -113,14 +109,9 @@ pub(super) fn import(
     Ok(filling.into_tally())
 }
 
-fn usable(mut components: Vec<f32>, space: &Space) -> Result<StagedVector, String> {
-    let unusable = |fault: String| format!("the vector of this row cannot be used: {fault}");
-    if space.kind.metric == Metric::Cosine {
-        normalise(&mut components).map_err(|fault| unusable(fault.to_string()))?;
-    }
-    let vector = StagedVector { space: space.name.clone(), model: space.model.clone(), components };
-    vector.check(space.kind).map_err(unusable)?;
-    Ok(vector)
+fn usable(mut components: Vec<f32>) -> Result<Vec<f32>, String> {
+    normalise(&mut components).map_err(|fault| format!("the vector of this row cannot be used: {fault}"))?;
+    Ok(components)
 }
 
 /// The chunk that a key names: the only one of a document, or `KEY#N`; a reason where it names none.

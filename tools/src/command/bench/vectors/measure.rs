@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use hedgerow::{ChunkSet, Found, QueryError, Recall, Snapshot, Space, VectorSearch};
+use hedgerow::{ChunkSet, Found, QueryError, Recall, Snapshot, VectorSearch};
 use serde::{Deserialize, Serialize};
 
 use crate::command::bench::vectors::{Args, scan, truth};
@@ -63,7 +63,6 @@ pub(super) struct Measured {
     pub build_s: Option<f64>,
     pub build_rss_mb: Option<f64>,
     pub disk_mb: f64,
-    pub disk_share: f64,
     pub open_ms: f64,
     pub first_ms: f64,
     pub rss_mb: Option<f64>,
@@ -105,8 +104,7 @@ pub(super) fn measure(args: &Args, session: &Session) -> Result<Measured, Failur
     let (Some(store), Some(truth), Some(setting)) = (&args.store, &args.truth, SETTINGS.iter().find(named)) else {
         return Err(Failure::Usage("--here: expected --store, --truth and one of --settings".to_owned()));
     };
-    let metric = args.kind.kind(None).metric;
-    let queries: Vec<Vec<f32>> = truth::rows_as(&args.queries, setting.queries, metric)?.collect::<Result<_, _>>()?;
+    let queries = truth::unit_rows(&args.queries, setting.queries)?;
     let Some(query) = queries.first() else {
         return Err(Failure::Usage(format!("{}: expected vectors, found none", args.queries.display())));
     };
@@ -178,29 +176,23 @@ impl Asked<'_> {
         Ok(runs.swap_remove(runs.len() / 2))
     }
 
-    /// Bytes of all vectors that are compared: their codes where there is an index, else themselves.
+    /// Bytes of all vectors that are compared: their codes where there is an index, else 32-bit numbers.
     pub(super) fn bytes(&self) -> Result<u64, Failure> {
         let (rows, dimensions) = self.shape()?;
-        let element = self.stored()?.map(|space| space.kind.element).unwrap_or_default();
         let indexed = self.snapshot.has_vector_index(self.space);
-        Ok(rows * if indexed { dimensions.next_multiple_of(64) } else { element.row_bytes(dimensions) } as u64)
+        Ok(rows * if indexed { dimensions.next_multiple_of(64) } else { dimensions * 4 } as u64)
     }
 
     /// Vectors, and components of each.
     pub(super) fn shape(&self) -> Result<(u64, usize), Failure> {
-        Ok(self.stored()?.map_or((0, 0), |space| (space.vectors, space.dimensions)))
-    }
-
-    /// The space that is searched; none where it has no vectors.
-    fn stored(&self) -> Result<Option<&Space>, Failure> {
         let spaces = self.snapshot.spaces().map_err(QueryError::from)?;
-        Ok(spaces.iter().find(|space| space.name == self.space))
+        let own = spaces.iter().find(|space| space.name == self.space);
+        Ok(own.map_or((0, 0), |space| (space.vectors, space.dimensions)))
     }
 
     /// What is told of a run, beside the shares of it.
     fn measured(&self, run: Run, shares: Measured) -> Result<Measured, Failure> {
         let (rows, dimensions) = self.shape()?;
-        let bytes = real(self.snapshot.size().1);
         let Run { seconds, cpu_seconds, mut times, .. } = run;
         times.sort_by(f64::total_cmp);
         let at = |percent: usize| times.get(times.len() * percent / 100).copied();
@@ -208,8 +200,7 @@ impl Asked<'_> {
         Ok(Measured {
             rows,
             dimensions,
-            disk_mb: bytes / f64::from(1 << 20),
-            disk_share: bytes / real(rows * dimensions as u64 * 4),
+            disk_mb: real(self.snapshot.size().1) / f64::from(1 << 20),
             threads: rayon::current_num_threads(),
             queries,
             qps: real(queries) / seconds,

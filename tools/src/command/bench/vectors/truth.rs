@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hedgerow::{Filter, Metric, dot, normalise, squared_distance};
+use hedgerow::{Filter, dot, normalise};
 use rayon::prelude::*;
 
 use crate::command::bench::vectors::measure::COUNT;
@@ -29,29 +29,20 @@ pub(super) fn filter(percent: u8) -> Result<Filter, Failure> {
     Filter::parse(&format!("metadata.percent{percent} = true")).map_err(Failure::Filter)
 }
 
-/// Vectors of a file as a metric compares them: by cosine, each of length one.
-pub(super) fn rows_as(
-    path: &Path,
-    most: usize,
-    metric: Metric,
-) -> Result<impl Iterator<Item = Result<Vec<f32>, Failure>>, Failure> {
-    let told = path.display().to_string();
-    let fit = move |(number, row): (usize, Result<Vec<f32>, _>)| {
+/// Vectors of a file, each of length one.
+pub(super) fn unit_rows(path: &Path, most: usize) -> Result<Vec<Vec<f32>>, Failure> {
+    let unit = |(number, row): (usize, Result<Vec<f32>, _>)| {
         let mut row = row?;
-        if metric == Metric::Cosine {
-            normalise(&mut row).map_err(|fault| Failure::Usage(format!("{told}: row {number}: {fault}")))?;
-        }
+        normalise(&mut row).map_err(|fault| Failure::Usage(format!("{}: row {number}: {fault}", path.display())))?;
         Ok(row)
     };
-    Ok(Matrix::open(path)?.rows().take(most).enumerate().map(fit))
+    Matrix::open(path)?.rows().take(most).enumerate().map(unit).collect()
 }
 
 /// A file with the rows nearest to each query, among a share of them or all.
 pub(super) fn made(args: &Args, percent: Option<u8>, folder: &Path) -> Result<PathBuf, Failure> {
-    let metric = args.kind.kind(None).metric;
-    let all = |path, most| rows_as(path, most, metric)?.collect::<Result<Vec<Vec<f32>>, Failure>>();
-    let base = all(&args.base, rows_of(args, &Matrix::open(&args.base)?))?;
-    let queries = all(&args.queries, usize::MAX)?;
+    let base = unit_rows(&args.base, rows_of(args, &Matrix::open(&args.base)?))?;
+    let queries = unit_rows(&args.queries, usize::MAX)?;
     let rows: Vec<u32> = (0..)
         .zip(&base)
         .filter(|(row, _)| percent.is_none_or(|percent| passes(*row as usize, percent)))
@@ -65,7 +56,7 @@ pub(super) fn made(args: &Args, percent: Option<u8>, folder: &Path) -> Result<Pa
         let (expected, found, path) = (base[0].len(), query.len(), args.queries.display());
         return Err(Failure::Usage(format!("{path}: expected {expected} columns as in --base, found {found}")));
     }
-    let nearest: Vec<Vec<u32>> = queries.par_iter().map(|query| nearest((metric, query), &base, &rows)).collect();
+    let nearest: Vec<Vec<u32>> = queries.par_iter().map(|query| nearest(query, &base, &rows)).collect();
     let path = folder.join(format!("truth{}.npy", percent.unwrap_or(100)));
     let columns = rows.len().min(COUNT);
     let shape = format!("({}, {columns})", nearest.len());
@@ -77,13 +68,9 @@ pub(super) fn made(args: &Args, percent: Option<u8>, folder: &Path) -> Result<Pa
     Ok(path)
 }
 
-/// The rows that are nearest to a query by a metric, the nearest first.
-fn nearest((metric, query): (Metric, &[f32]), base: &[Vec<f32>], rows: &[u32]) -> Vec<u32> {
-    let score = |row: &[f32]| match metric {
-        Metric::Cosine | Metric::Dot => dot(query, row),
-        Metric::L2 => -squared_distance(query, row),
-    };
-    let mut scored: Vec<(f32, u32)> = rows.iter().map(|row| (score(&base[*row as usize]), *row)).collect();
+/// The rows with the highest products with a query, the highest first.
+fn nearest(query: &[f32], base: &[Vec<f32>], rows: &[u32]) -> Vec<u32> {
+    let mut scored: Vec<(f32, u32)> = rows.iter().map(|row| (dot(query, &base[*row as usize]), *row)).collect();
     let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if scored.len() > COUNT {
         scored.select_nth_unstable_by(COUNT, better);
@@ -114,9 +101,7 @@ mod tests {
     fn the_nearest_are_those_of_highest_products_and_of_lowest_numbers_among_equals() {
         let base: Vec<Vec<f32>> = (0..30u8).map(|row| vec![f32::from(row % 15), 1.0]).collect();
         let rows: Vec<u32> = (0..30).collect();
-        let question = [1.0, 0.0].as_slice();
-        assert_eq!(nearest((Metric::Dot, question), &base, &rows), [14, 29, 13, 28, 12, 27, 11, 26, 10, 25]);
-        assert_eq!(nearest((Metric::Dot, question), &base, &[3, 2]), [3, 2]);
-        assert_eq!(nearest((Metric::L2, question), &base, &rows)[..5], [1, 16, 0, 2, 15]);
+        assert_eq!(nearest(&[1.0, 0.0], &base, &rows), [14, 29, 13, 28, 12, 27, 11, 26, 10, 25]);
+        assert_eq!(nearest(&[1.0, 0.0], &base, &[3, 2]), [3, 2]);
     }
 }
