@@ -5,8 +5,8 @@ mod nearest;
 
 use crate::stores::Numbers;
 use hedgerow::{
-    Batch, Env, Filter, Found, Quiet, Recall, Snapshot, StagedChunk, StagedDocument, StagedVector, Store, Target,
-    VectorSearch, dot,
+    Batch, Env, Filter, Found, QueryError, QueryLimits, Quiet, Recall, Snapshot, StagedChunk, StagedDocument,
+    StagedVector, Store, Target, VectorSearch, dot,
 };
 use hedgerow_durability::Disk;
 use std::collections::BTreeMap;
@@ -226,6 +226,31 @@ fn as_many_come_as_a_filter_lets_through() {
         }
         assert!(found * 100 >= wanted * 97, "{text}: {found} of {wanted}");
     }
+}
+
+#[test]
+fn many_that_are_equally_near_stay_within_the_memory_of_a_query() {
+    let (disk, mut numbers) = (Disk::default(), Numbers(3));
+    let (store, same) = (opened(&disk), vector(&mut numbers));
+    let mut batch = Batch::default();
+    for row in 0..2000 {
+        batch.put(document(&format!("{row:05}"), &same));
+    }
+    store.commit(batch).expect("the batch is sound");
+    store.refresh(&Quiet).expect("the store is sound");
+    let questions: Vec<Vec<f32>> = (0..300).map(|_| vector(&mut numbers)).collect();
+    let search = VectorSearch { recall: Recall::Exact, ..VectorSearch::new(3) };
+    let snapshot = store.snapshot();
+    let ask = |memory_bytes| {
+        let bounded = snapshot.bounded(QueryLimits { memory_bytes, ..QueryLimits::default() });
+        bounded.search_vectors_all("v", &questions, &search)
+    };
+    for found in ask(1 << 30).expect("they are answered") {
+        assert!(found.iter().map(|one| one.key.as_str()).eq(["00000#0", "00001#0", "00002#0"]), "{found:?}");
+    }
+    // All rows stay for each of the questions, which the room that each has at first does not tell.
+    let refused = ask(8 << 20);
+    assert!(matches!(refused, Err(QueryError::Memory { .. })), "{refused:?}");
 }
 
 #[test]

@@ -292,6 +292,7 @@ impl<'q> Search<'q> {
                 contest.enter(Bounds { least: estimate - error, most: estimate + error, node: *node });
             }
         }
+        contest.rule_out();
         contest.bounds
     }
 
@@ -325,6 +326,11 @@ pub(super) struct Contest {
 impl Contest {
     pub fn new(count: usize, room: usize) -> Self {
         Self { bounds: Vec::new(), line: f64::NEG_INFINITY, count, room: count.saturating_mul(2).max(room) }
+    }
+
+    /// How many it keeps before some are left out.
+    pub fn room(&self) -> usize {
+        self.room
     }
 
     /// Whether the line rose.

@@ -37,9 +37,15 @@ fn part(searches: &[Search<'_>], panels: &[Panel], nodes: &[u32]) -> Result<Vec<
     let mut contests: Vec<Contest> = searches.iter().map(|search| Contest::new(search.count, ROOM)).collect();
     let mut lines = vec![[-UNITS_MAX; TILE_COLUMNS]; panels.len()];
     let mut tiles = Tiles::default();
+    let mut held = contests.iter().map(Contest::room).sum();
     for nodes in nodes.chunks(TILES * TILE_ROWS) {
         let Some(first) = searches.first() else { break };
-        first.bounded.guard.poll()?;
+        let guard = &first.bounded.guard;
+        guard.poll()?;
+        // Where many are as near as the last that is wanted, none of them can be left out.
+        let kept: usize = contests.iter().map(Contest::room).sum();
+        guard.hold::<[Bounds; 2]>(kept.saturating_sub(held))?;
+        held = held.max(kept);
         tiles.take(first.graph.rows, nodes);
         let groups = searches.chunks(TILE_COLUMNS).zip(contests.chunks_mut(TILE_COLUMNS));
         for ((panel, lines), (searches, contests)) in panels.iter().zip(&mut lines).zip(groups) {
