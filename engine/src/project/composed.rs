@@ -15,26 +15,40 @@ impl Task<'_> {
     /// Prunes all pairs of a kind by those of the signals that take part in it. Nothing is remembered by which these edges could
     /// follow changes.
     pub(super) fn composed(&self, kind: PairKind, chunks: &Chunks) -> Result<EdgesData, Unmade> {
-        let Self { snapshot, space, rules, control, .. } = *self;
+        let rules = self.rules;
         let sources = self.sources(kind, chunks)?;
         let Sources { placed, tables, pruning, .. } = &sources;
         let voices = sources.voices();
         let composition = self.composition(&voices);
         let composite = composition.edges(placed.len(), *pruning, self.course(None))?;
-        let set = match rules.shared.zip(self.mentioned) {
-            Some((shared, mentioned)) => {
-                let weight = |row, other| composition.weight(row, other);
-                let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
-                let mentions = (&mentioned.rare(placed, shared), shared.top_m);
-                composite.edges.with_shared(&edges::shared(&weight, &places, pruning.pairs, mentions, control)?)
-            }
-            None => composite.edges,
-        };
         let mut found = composite.thresholds.into_iter();
         let threshold =
             |signal: &Signal| if signal.what.takes_part(kind) { found.next().unwrap_or_default() } else { 0.0 };
         let thresholds = rules.signals.iter().map(threshold).collect();
-        let report = report(&set.report, kind, *tables, *pruning);
+        let weight = |row, other| composition.weight(row, other);
+        let data = self.placed_edges((kind, *tables, *pruning), placed, composite.edges, &weight)?;
+        Ok(EdgesData { thresholds, ..data })
+    }
+
+    /// What is written of edges between chunks in the order of their keys, with those for shared entities: nothing by which they
+    /// could follow changes.
+    pub(super) fn placed_edges(
+        &self,
+        (kind, tables, pruning): (PairKind, usize, Pruning),
+        placed: &[ChunkId],
+        set: EdgeSet,
+        weight: &(dyn Fn(u32, u32) -> f32 + Sync),
+    ) -> Result<EdgesData, Unmade> {
+        let Self { snapshot, space, rules, control, .. } = *self;
+        let set = match rules.shared.zip(self.mentioned) {
+            Some((shared, mentioned)) => {
+                let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
+                let mentions = (&mentioned.rare(placed, shared), shared.top_m);
+                set.with_shared(&edges::shared(weight, &places, pruning.pairs, mentions, control)?)
+            }
+            None => set,
+        };
+        let report = report(&set.report, kind, tables, pruning);
         let (edges, origins) = by_chunk(&set, placed);
         Ok(EdgesData {
             space: space.to_owned(),
@@ -43,7 +57,7 @@ impl Task<'_> {
             report,
             edges,
             origins,
-            thresholds,
+            thresholds: Vec::new(),
             reserve: EdgesReserve::default(),
             chunks_end: chunks_end(snapshot),
         })
@@ -123,7 +137,7 @@ impl Sources<'_> {
 }
 
 /// Both directions of every edge by the ids of the chunks, sorted, and which rules made each.
-pub(super) fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (EdgeLists, Vec<u8>) {
+fn by_chunk(set: &EdgeSet, placed: &[ChunkId]) -> (EdgeLists, Vec<u8>) {
     let mut edges = Vec::with_capacity(set.targets.len());
     let mut targets = set.targets.iter().zip(&set.weights).enumerate();
     for (chunk, bounds) in placed.iter().zip(set.offsets.windows(2)) {

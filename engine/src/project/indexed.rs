@@ -3,11 +3,10 @@
 use crate::distance::pair_dots;
 use crate::distance::rows::Rows;
 use crate::index::edges::{self, Population};
-use crate::project::composed::by_chunk;
-use crate::project::edges::{Chunks, Task, report};
+use crate::project::Unmade;
+use crate::project::edges::{Chunks, Task};
 use crate::project::vectors::insertion_order;
-use crate::project::{Unmade, chunks_end};
-use crate::projection::{EdgesData, EdgesReserve};
+use crate::projection::EdgesData;
 use hedgerow_format::edges::PairKind;
 
 /// Bytes of memory for each row beside its codes and its partners.
@@ -34,31 +33,11 @@ impl Task<'_> {
         let rows = Rows::of_bytes(rows, dimensions);
         let (pruning, order) = (rules.pruning(kind, pairs), insertion_order(snapshot, &placed)?);
         let set = edges::indexed(&rows, &order, pruning, memory, control)?;
-        let set = match rules.shared.zip(self.mentioned) {
-            Some((shared, mentioned)) => {
-                let weight = |row, other| {
-                    let mut similarities = Vec::new();
-                    pair_dots(&rows, &[[row, other]], &mut similarities);
-                    similarities.first().copied().unwrap_or_default()
-                };
-                let places: Vec<u32> = (0..u32::MAX).take(placed.len()).collect();
-                let mentions = (&mentioned.rare(&placed, shared), shared.top_m);
-                set.with_shared(&edges::shared(&weight, &places, pairs, mentions, control)?)
-            }
-            None => set,
+        let weight = |row, other| {
+            let mut similarities = Vec::new();
+            pair_dots(&rows, &[[row, other]], &mut similarities);
+            similarities.first().copied().unwrap_or_default()
         };
-        let report = report(&set.report, kind, tables, pruning);
-        let (edges, origins) = by_chunk(&set, &placed);
-        Ok(EdgesData {
-            space: space.to_owned(),
-            settings: rules.settings(),
-            kind,
-            report,
-            edges,
-            origins,
-            thresholds: Vec::new(),
-            reserve: EdgesReserve::default(),
-            chunks_end: chunks_end(snapshot),
-        })
+        self.placed_edges((kind, tables, pruning), &placed, set, &weight)
     }
 }
