@@ -106,6 +106,22 @@ fn among_many_an_index_finds_nearly_all_the_same_for_every_history_and_number_of
 }
 
 #[test]
+fn too_little_memory_for_what_an_index_takes_is_said_with_how_much_is_needed() {
+    let place = Place::new();
+    drop(store(&place, 1));
+    let build = |memory: u64| {
+        let mut env = Env::folder(&place.path()).expect("it is a folder");
+        env.edge_memory = Some(memory);
+        Store::open_in(env).expect("the store opens").build_edges("v", &rules(), &Quiet)
+    };
+    let Err(EdgeError::Commit(CommitError::Memory { needed, allowed: 1, .. })) = build(1) else {
+        panic!("a byte is too little");
+    };
+    assert!(matches!(build(needed - 1), Err(EdgeError::Commit(CommitError::Memory { .. }))));
+    assert!(build(needed).is_ok_and(|built| built[0].report.kept > 0));
+}
+
+#[test]
 fn the_command_builds_edges_among_what_an_index_finds() {
     let place = Place::new();
     drop(store(&place, 1));

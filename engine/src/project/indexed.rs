@@ -9,9 +9,6 @@ use crate::project::vectors::insertion_order;
 use crate::projection::EdgesData;
 use hedgerow_format::edges::PairKind;
 
-/// Bytes of memory for each row beside its codes and its partners.
-const ROW_BYTES: u64 = 300;
-
 impl Task<'_> {
     /// Prunes the pairs of a kind among which a walk finds the nearest. Nothing is remembered by which these edges could follow
     /// changes, as a graph that is grown anew gives the same for every history.
@@ -19,16 +16,11 @@ impl Task<'_> {
         let Self { snapshot, space, rules, memory, control, .. } = *self;
         let (placed, tables) = self.placed(kind, chunks)?;
         let pairs = if kind == PairKind::TableDocument { Population::Across(tables) } else { Population::All };
-        let bytes = u64::from(rules.nearest.unwrap_or_default()) * 12 + u64::from(rules.top_m) * 16 + ROW_BYTES;
         let (vectors, mut rows, mut dimensions) = (snapshot.vectors_of(space)?, Vec::new(), 0);
         for chunk in &placed {
             let row = vectors.of(*chunk)?.unwrap_or_default();
             dimensions = row.len() / size_of::<f32>();
             rows.push(row);
-        }
-        let needed = memory.taken + rows.len() as u64 * (bytes + dimensions as u64);
-        if memory.bytes.is_some_and(|allowed| needed > allowed) {
-            return Err(Unmade::Memory { needed });
         }
         let rows = Rows::of_bytes(rows, dimensions);
         let (pruning, order) = (rules.pruning(kind, pairs), insertion_order(snapshot, &placed)?);

@@ -17,6 +17,8 @@ use std::cmp::Reverse;
 
 /// A walk keeps one and a half times as many nodes as are wanted, and so many more.
 const SPARE: usize = 64;
+/// Bytes of memory for each row beside its codes and its partners.
+const ROW_BYTES: usize = 300;
 /// Rows between two questions whether to go on.
 const TOGETHER: usize = 1024;
 
@@ -41,6 +43,9 @@ pub fn indexed(
     if pairs == 0 {
         return Ok(EdgeSet::of(std::iter::empty, report));
     }
+    let (nearest_most, top_m) = (rules.nearest.unwrap_or(rules.top_m) as usize, rules.top_m as usize);
+    let of_row = rows.dimensions() + ROW_BYTES + 12 * nearest_most.min(rows.count()) + 16 * top_m.min(rows.count());
+    memory.bears(rows.count() as u64 * of_row as u64)?;
     let threshold = threshold(rows, rules, memory, control)?;
     let (codes, _) = encode_rows(rows, fitting(rows).coarse);
     let code_rows = CodeRows::new(&codes, rows.dimensions());
