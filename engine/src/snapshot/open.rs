@@ -169,13 +169,7 @@ impl Snapshot {
     /// What the system refuses is an error: it may be there later.
     fn open_projections(&mut self, disk: &dyn Vfs, before: Option<&Self>) -> Result<(), FileFault> {
         for entry in self.manifest.projections.clone() {
-            let opened = match FileKind::from_number(entry.kind) {
-                Some(FileKind::Edges) => self.open_edges(disk, &entry, before),
-                Some(FileKind::Communities) => self.open_communities(disk, &entry, before),
-                Some(FileKind::Vectors) => self.open_vector_index(disk, &entry, before),
-                _ => self.open_links(disk, &entry, before),
-            };
-            let reason = match opened {
+            let reason = match self.open_projection(disk, &entry, before) {
                 Ok(()) => continue,
                 Err(FileFault::Storage(fault)) if fault.source.kind() != io::ErrorKind::NotFound => {
                     return Err(FileFault::Storage(fault));
@@ -188,51 +182,41 @@ impl Snapshot {
         Ok(())
     }
 
-    fn open_links(&mut self, disk: &dyn Vfs, entry: &ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.links.as_ref()).filter(|links| links.entry() == entry);
-        self.links = Some(match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(Links::new(Opened::open(disk, self.manifest.store, entry)?)),
-        });
-        Ok(())
-    }
-
-    fn open_communities(
+    /// Opens a projection, unless the generation before has it open.
+    fn open_projection(
         &mut self,
         disk: &dyn Vfs,
         entry: &ProjectionEntry,
         before: Option<&Self>,
     ) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.communities.as_ref()).filter(|known| known.entry() == entry);
-        self.communities = Some(match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(Communities::new(Opened::open(disk, self.manifest.store, entry)?)),
-        });
+        let store = self.manifest.store;
+        let open = || Opened::open(disk, store, entry);
+        match FileKind::from_number(entry.kind) {
+            Some(FileKind::Edges) => {
+                let known = before.and_then(|before| before.edges.iter().find(|known| known.entry() == entry));
+                self.edges.push(known_or(known, || open().map(Edges::new))?);
+            }
+            Some(FileKind::Communities) => {
+                let known = before.and_then(|before| before.communities.as_ref());
+                let known = known.filter(|known| known.entry() == entry);
+                self.communities = Some(known_or(known, || open().map(Communities::new))?);
+            }
+            Some(FileKind::Vectors) => {
+                let known = before.and_then(|before| before.vector_indexes.iter().find(|known| known.entry() == entry));
+                self.vector_indexes.push(known_or(known, || open().map(VectorIndex::new))?);
+            }
+            _ => {
+                let known = before.and_then(|before| before.links.as_ref()).filter(|known| known.entry() == entry);
+                self.links = Some(known_or(known, || open().map(Links::new))?);
+            }
+        }
         Ok(())
     }
+}
 
-    fn open_vector_index(
-        &mut self,
-        disk: &dyn Vfs,
-        entry: &ProjectionEntry,
-        before: Option<&Self>,
-    ) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.vector_indexes.iter().find(|index| index.entry() == entry));
-        self.vector_indexes.push(match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(VectorIndex::new(Opened::open(disk, self.manifest.store, entry)?)),
-        });
-        Ok(())
-    }
-
-    fn open_edges(&mut self, disk: &dyn Vfs, entry: &ProjectionEntry, before: Option<&Self>) -> Result<(), FileFault> {
-        let known = before.and_then(|before| before.edges.iter().find(|edges| edges.entry() == entry));
-        self.edges.push(match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(Edges::new(Opened::open(disk, self.manifest.store, entry)?)),
-        });
-        Ok(())
-    }
+/// What is known, or else what is opened.
+fn known_or<T>(known: Option<&Arc<T>>, open: impl FnOnce() -> Result<T, FileFault>) -> Result<Arc<T>, FileFault> {
+    known.map_or_else(|| open().map(Arc::new), |known| Ok(Arc::clone(known)))
 }
 
 /// The ids below `end` that no segment has.
