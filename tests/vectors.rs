@@ -75,6 +75,9 @@ fn pairs(found: Vec<Found>) -> Vec<(String, f32)> {
 fn ask(snapshot: &Snapshot, live: &Vectors, numbers: &mut Numbers) -> f64 {
     let (mut found, mut wanted) = (0, 0);
     let search = |recall| VectorSearch { recall, ..VectorSearch::new(10) };
+    let none = VectorSearch { recall: Recall::Exact, ..VectorSearch::new(0) };
+    let nothing = snapshot.search_vectors_all("v", &[vector(numbers)], &none).expect("it is answered");
+    assert_eq!(nothing, [Vec::new()]);
     // More than fit into one tile.
     let questions: Vec<Vec<f32>> = (0..40).map(|_| vector(numbers)).collect();
     for recall in [Recall::Exact, Recall::At99] {

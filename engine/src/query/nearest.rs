@@ -8,7 +8,7 @@ use crate::index::vector::{Graph, Ranked, Until, WIDTH_MAX, Walk};
 use crate::planted::{Planted, planted};
 use crate::projection::VectorIndex;
 use crate::query::legs::Vectors;
-use crate::query::together;
+use crate::query::{rank, together};
 use crate::snapshot::{Bounded, Space, SpaceVectors};
 use hedgerow_format::{ChunkId, ChunkSlot, F32s, U32s};
 use rayon::prelude::*;
@@ -60,31 +60,31 @@ pub(super) struct Search<'q> {
     vectors: SpaceVectors<'q>,
     allowed: Option<&'q RoaringBitmap>,
     /// Chunks that have their vectors in segments which the index doesn't cover, so that it tells nothing of them.
-    newer: RoaringBitmap,
+    newer: &'q RoaringBitmap,
     pub count: usize,
 }
+
+/// What an index does not cover.
+struct Outside<'s> {
+    /// The vectors, which are compared.
+    vectors: Vectors<'s>,
+    /// Their chunks, of which the index tells nothing.
+    chunks: RoaringBitmap,
+}
+
+/// What is asked: a question's vector, among which chunks, and how many of the nearest.
+type Asked<'q> = (&'q [f32], Option<&'q RoaringBitmap>, usize);
 
 impl Bounded<'_> {
     /// The nearest chunks to a question's vector, with cosines, in no order; more than `count` perhaps.
     pub(super) fn nearest(
         &self,
         space: &Space,
-        question: &[f32],
-        allowed: Option<&RoaringBitmap>,
-        count: usize,
+        asked: Asked<'_>,
         recall: Recall,
     ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let Some(index) = self.vector_index(&space.name) else {
-            let mut found = Vectors::of(self, space)?.cosines(self, space, question)?;
-            found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
-            return Ok(found);
-        };
-        let (search, mut found) = self.search_of(space, index, (question, allowed), count)?;
-        found.extend(search.search(index, recall)?);
-        Ok(found)
+        let index = self.vector_index(&space.name);
+        self.nearest_beside(space, (index, &self.outside(space, index)?), asked, recall)
     }
 
     /// As [`Bounded::nearest`], of each of some questions: side by side, and exact ones tile by tile.
@@ -92,19 +92,25 @@ impl Bounded<'_> {
         &self,
         space: &Space,
         questions: &[Vec<f32>],
-        allowed: Option<&RoaringBitmap>,
-        count: usize,
+        (allowed, count): (Option<&RoaringBitmap>, usize),
         recall: Recall,
     ) -> Result<Vec<Vec<(ChunkId, f32)>>, QueryError> {
-        let Some(index) = self.vector_index(&space.name).filter(|_| recall == Recall::Exact && count > 0) else {
-            let nearest = |question: &Vec<f32>| self.nearest(space, question, allowed, count, recall);
-            return questions.par_iter().map(nearest).collect();
+        let index = self.vector_index(&space.name);
+        let outside = self.outside(space, index)?;
+        let nearest =
+            |question: &Vec<f32>| self.nearest_beside(space, (index, &outside), (question, allowed, count), recall);
+        let Some(index) = index else {
+            // Each compares on all threads.
+            return questions.iter().map(|question| self.guard.scope(|| nearest(question))).collect();
         };
+        if recall != Recall::Exact || count == 0 {
+            return questions.par_iter().map(nearest).collect();
+        }
         let (mut searches, mut found) = (Vec::new(), Vec::new());
         for question in questions {
-            let (search, outside) = self.search_of(space, index, (question, allowed), count)?;
-            searches.push(search);
-            found.push(outside);
+            let asked = (question.as_slice(), allowed, count);
+            searches.push(Search::new(self, space, (index, &outside), asked)?);
+            found.push(self.found_outside(space, &outside, asked)?);
         }
         for (found, indexed) in found.iter_mut().zip(together::compare(&searches)?) {
             found.extend(indexed);
@@ -112,36 +118,46 @@ impl Bounded<'_> {
         Ok(found)
     }
 
-    /// A search in the index, and what is found outside of it.
-    fn search_of<'q>(
-        &'q self,
-        space: &Space,
-        index: &'q VectorIndex,
-        (question, allowed): (&'q [f32], Option<&'q RoaringBitmap>),
-        count: usize,
-    ) -> Result<(Search<'q>, Vec<(ChunkId, f32)>), QueryError> {
-        let mut found = self.uncovered(space, index, question)?;
-        let replacing = found.iter().filter(|_| !planted(Planted::ReplacedCount));
-        let newer = replacing.map(|(chunk, _)| chunk.0).collect();
-        found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
-        Ok((Search { newer, ..Search::new(self, space, index, (question, allowed), count)? }, found))
-    }
-
-    /// The vectors of segments that the index does not cover, ascending by chunk.
-    fn uncovered(
+    fn nearest_beside(
         &self,
         space: &Space,
-        index: &VectorIndex,
-        question: &[f32],
+        (index, outside): (Option<&VectorIndex>, &Outside<'_>),
+        asked: Asked<'_>,
+        recall: Recall,
     ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let mut found = self.found_outside(space, outside, asked)?;
+        if let Some(index) = index.filter(|_| asked.2 > 0) {
+            found.extend(Search::new(self, space, (index, outside), asked)?.search(index, recall)?);
+        }
+        Ok(found)
+    }
+
+    /// The nearest of what an index does not cover.
+    fn found_outside(
+        &self,
+        space: &Space,
+        outside: &Outside<'_>,
+        (question, allowed, count): Asked<'_>,
+    ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
+        let mut found = outside.vectors.cosines(self, space, question)?;
+        found.retain(|(chunk, _)| allowed.is_none_or(|allowed| allowed.contains(chunk.0)));
+        rank::cut(&mut found, count);
+        Ok(found)
+    }
+
+    /// What the index of a space does not cover; all, where there is none.
+    fn outside(&self, space: &Space, index: Option<&VectorIndex>) -> Result<Outside<'_>, QueryError> {
         let mut covered = Vec::with_capacity(self.segments().len());
         for segment in self.segments() {
-            covered.push(index.covers(segment.entry().file.number)?);
+            let number = segment.entry().file.number;
+            covered.push(index.map_or(Ok(false), |index| index.covers(number))?);
         }
-        if covered.iter().all(|covered| *covered) || planted(Planted::UncoveredSkipped) {
-            return Ok(Vec::new());
+        if index.is_some() && planted(Planted::UncoveredSkipped) {
+            covered.fill(true);
         }
-        Vectors::outside(self, space, &covered)?.cosines(self, space, question)
+        let vectors = Vectors::outside(self, space, &covered)?;
+        let chunks = vectors.chunks().filter(|_| !planted(Planted::ReplacedCount)).map(|chunk| chunk.0).collect();
+        Ok(Outside { vectors, chunks })
     }
 }
 
@@ -149,9 +165,8 @@ impl<'q> Search<'q> {
     fn new(
         bounded: &'q Bounded<'q>,
         space: &Space,
-        index: &'q VectorIndex,
-        (question, allowed): (&'q [f32], Option<&'q RoaringBitmap>),
-        count: usize,
+        (index, outside): (&'q VectorIndex, &'q Outside<'_>),
+        (question, allowed, count): Asked<'q>,
     ) -> Result<Self, Damage> {
         let (probe, scale, left) = Probe::of_vector(question);
         Ok(Self {
@@ -166,7 +181,7 @@ impl<'q> Search<'q> {
             left,
             vectors: bounded.vectors_of(&space.name)?,
             allowed,
-            newer: RoaringBitmap::new(),
+            newer: &outside.chunks,
             count,
         })
     }

@@ -47,6 +47,17 @@ pub(super) fn best(
     Ok(best_named(bounded, chosen, count)?.into_iter().map(|named| (named.chunk, named.score)).collect())
 }
 
+/// Leaves out what is not among the `count` best, in whatever order; what ties with the last of them is kept until keys decide.
+pub(super) fn cut(chosen: &mut Vec<(ChunkId, f32)>, count: usize) {
+    if count == 0 {
+        chosen.clear();
+    } else if chosen.len() > count {
+        let (_, last, _) = chosen.select_nth_unstable_by(count - 1, |a, b| b.1.total_cmp(&a.1));
+        let least = last.1;
+        chosen.retain(|(_, score)| *score >= least);
+    }
+}
+
 /// As [`best`], with their keys.
 pub(super) fn best_named<'s>(
     bounded: &'s Bounded<'_>,
@@ -56,12 +67,7 @@ pub(super) fn best_named<'s>(
     if count == 0 {
         return Ok(Vec::new());
     }
-    if chosen.len() > count {
-        let (_, last, _) = chosen.select_nth_unstable_by(count - 1, |a, b| b.1.total_cmp(&a.1));
-        let least = last.1;
-        // Everything that ties with the last place is kept until keys decide.
-        chosen.retain(|(_, score)| *score >= least);
-    }
+    cut(&mut chosen, count);
     bounded.guard.hold::<(Named<'_>, ChunkView<'_>, DocumentView<'_>)>(chosen.len())?;
     // Row by row of one kind, so that the memory of many is asked for at once.
     let mut pace = bounded.guard.pace();

@@ -13,6 +13,9 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use std::borrow::Cow;
 
+/// Questions whose nearest are looked for together; what is found of more of them at once takes memory.
+const TOGETHER: usize = 1024;
+
 /// A chunk that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
@@ -118,7 +121,7 @@ impl Bounded<'_> {
         self.guard.scope(|| {
             let (space, chosen) = (self.space(space)?, self.chosen(search)?);
             let vector = question(space, vector)?;
-            let found = self.nearest(space, &vector, chosen.as_deref(), search.count, search.recall)?;
+            let found = self.nearest(space, (&vector, chosen.as_deref(), search.count), search.recall)?;
             self.told(found, search.count)
         })
     }
@@ -138,8 +141,16 @@ impl Bounded<'_> {
             self.guard.hold::<f32>(vectors.len().saturating_mul(space.dimensions))?;
             let questions: Result<Vec<Vec<f32>>, QueryError> =
                 vectors.iter().map(|vector| question(space, vector.as_ref())).collect();
-            let found = self.nearest_of_all(space, &questions?, chosen.as_deref(), search.count, search.recall)?;
-            found.into_par_iter().map(|found| self.told(found, search.count)).collect()
+            let (questions, among) = (questions?, (chosen.as_deref(), search.count));
+            let mut all = Vec::with_capacity(questions.len());
+            for some in questions.chunks(TOGETHER) {
+                all.extend(self.guard.scope(|| {
+                    let found = self.nearest_of_all(space, some, among, search.recall)?;
+                    let told = found.into_par_iter().map(|found| self.told(found, search.count));
+                    told.collect::<Result<Vec<_>, QueryError>>()
+                })?);
+            }
+            Ok(all)
         })
     }
 
