@@ -181,6 +181,9 @@ pub(super) fn allowed(bounded: &Bounded<'_>, filter: &Filter) -> Result<RoaringB
     let reads_metadata = filter.reads_metadata();
     let mut near = BTreeMap::new();
     for neighbourhood in filter.neighbourhoods() {
+        if near.contains_key(neighbourhood) {
+            continue;
+        }
         let hops = usize::try_from(neighbourhood.hops).unwrap_or(usize::MAX);
         let seed = bounded.find(&neighbourhood.of)?;
         near.insert(neighbourhood, bounded.chunks_within(&[seed], &ExpandOptions::all_within(hops))?);
